@@ -1,0 +1,59 @@
+// A controller as data: the kinds it watches and the functions that plan its keys. The loop runs it; it knows no loop.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kube/plan.h"
+#include "kube/store.h"
+#include "kube/view.h"
+
+namespace kube {
+
+struct WatchSpec {
+  const Kind* kind = nullptr;
+  std::string ns;              // watch one namespace only; "" = all
+  std::string label_selector;
+  std::string field_selector;
+  // The kind's CRD may be missing or come later: reconcilers start without it and View::available tells.
+  bool optional = false;
+  std::vector<IndexSpec> indexes;
+  // The keys this object gives birth to. Called for both sides of a change; a key is woken when it is new on one side only, or
+  // when the object appears, goes or changes its uid. Everything else is woken by what it read.
+  std::function<void(const Object&, std::vector<Key>&)> keys;
+};
+
+struct ReconcilerSpec {
+  std::string name;  // Key::reconciler
+  std::function<Plan(const Key&, View&)> reconcile;
+  // Planned only when no key of an earlier rank can be: for keys that pair or sum up what other keys publish.
+  int rank = 0;
+};
+
+// What controllers may do, for RBAC manifests and the checks of tests: "get,list,watch …".
+struct Rule {
+  std::string group;
+  std::string resource;  // plural, with "/status" for the subresource
+  std::string ns;        // "" = everywhere
+  std::vector<std::string> verbs;
+};
+
+struct MetricSpec {
+  std::string name;
+  std::string help;
+  enum class Type { counter, histogram } type = Type::counter;
+  std::vector<double> buckets;  // histogram bounds, seconds
+};
+
+struct Controller {
+  std::string name;                  // "address-controller": reportingController, user agent, metric label
+  std::string lease_name;            // of leader election
+  std::vector<WatchSpec> watches;
+  std::vector<ReconcilerSpec> reconcilers;
+  std::vector<Key> initial_keys;     // keys that exist without an object
+  std::vector<MetricSpec> metrics;
+  std::vector<Rule> rules;
+};
+
+}  // namespace kube
