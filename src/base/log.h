@@ -1,5 +1,6 @@
-// Structured logging: a constant message and key/value data, as text or as one JSON object a line (client-go's field names).
-// Thread-safe. Configure once in main before the first line; until then lines of level info and above go to stderr as text.
+// Structured logging: a constant message and key/value data, as text or as one JSON object a line (client-go's field
+// names). Thread-safe. Configure once in main before the first line; until then lines of level info and above go to
+// stderr as text.
 #pragma once
 
 #include <concepts>
@@ -25,8 +26,7 @@ inline Field kv(std::string_view key, std::string_view value) { return {key, std
 inline Field kv(std::string_view key, const char* value) { return {key, value, false}; }
 inline Field kv(std::string_view key, bool value) { return {key, value ? "true" : "false", true}; }
 template <class N>
-  requires(std::is_arithmetic_v<N> && !std::same_as<N, bool>)
-Field kv(std::string_view key, N value) {
+requires(std::is_arithmetic_v<N> && !std::same_as<N, bool>) Field kv(std::string_view key, N value) {
   return {key, std::to_string(value), true};
 }
 
