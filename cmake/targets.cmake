@@ -1,4 +1,4 @@
-# Flags of all targets, and the two ways a folder becomes a target.
+# Flags of all targets, and the ways a folder or a source becomes a target.
 add_library(project_flags INTERFACE)
 target_compile_options(project_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
 target_include_directories(project_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
@@ -32,4 +32,12 @@ function(layer_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE project_flags GTest::gmock_main ${ARGN})
   gtest_discover_tests(${name} PROPERTIES TIMEOUT 120 DISCOVERY_TIMEOUT 60)
+endfunction()
+
+# binary(NAME SOURCE deps...): an executable that is shipped.
+function(binary name source)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE project_flags ${ARGN})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  add_dependencies(binaries ${name})
 endfunction()
