@@ -39,8 +39,8 @@ struct Namespace : kube::Object {
 };
 
 // Kinds that are written or read by path only.
-extern const kube::Resource lease_resource;      // coordination.k8s.io/v1 leases
-extern const kube::Resource event_resource;      // events.k8s.io/v1 events
+extern const kube::Resource lease_resource;  // coordination.k8s.io/v1 leases
+extern const kube::Resource event_resource;  // events.k8s.io/v1 events
 extern const kube::Resource endpoint_slice_resource;
 
 }  // namespace api

@@ -1,4 +1,5 @@
-// The kinds of local.sdn.cozystack.io/v1alpha1 (contract §1) as read views: the fields the controllers read, nothing else.
+// The kinds of local.sdn.cozystack.io/v1alpha1 (contract §1) as read views: the fields the controllers read, nothing
+// else.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct IPAddressClass : kube::Object {
   std::string status;  // the whole status as JSON text, for comparing before writing; "" if absent
   bool is_default() const;
   static const kube::Kind& kind();
-  // The same resource as the core sees it: parameters and status are not decoded, so that their changes wake nobody there.
+  // The same resource as the core sees it: parameters and status are not decoded, so that their changes wake nobody
+  // there.
   static const kube::Kind& core_kind();
 };
 
@@ -44,9 +46,9 @@ struct IPAddress : kube::Object {
   std::string className;
   std::string reclaimPolicy;  // "Retain" (default) or "Delete"
   std::optional<ClaimRef> claimRef;
-  bool from_class = false;     // spec.source.fromClass
-  std::string provider_id;     // spec.source.providerRef.id
-  std::string phase;           // "" until the core's first write
+  bool from_class = false;  // spec.source.fromClass
+  std::string provider_id;  // spec.source.providerRef.id
+  std::string phase;        // "" until the core's first write
   std::optional<Association> associatedTo;
   std::vector<kube::Condition> conditions;
   static const kube::Kind& kind();

@@ -1,4 +1,5 @@
-// Every name on the wire (contract §1, driver design §1), once. None of them may change: other implementations use them.
+// Every name on the wire (contract §1, driver design §1), once. None of them may change: other implementations use
+// them.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// IP addresses, prefixes and sets of ranges, with the one canonical text form of contract §7 (RFC 5952 as Go and CEL print it).
+// IP addresses, prefixes and sets of ranges, with the one canonical text form of contract §7 (RFC 5952 as Go and CEL
+// print it).
 #pragma once
 
 #include <array>
@@ -24,7 +25,8 @@ class IpAddress {
   IpAddress() = default;
   static IpAddress v4(std::uint32_t host_order);
   static IpAddress v6(const std::array<std::uint8_t, 16>& bytes);
-  // Reads what Go's netip.ParseAddr reads, without zones: no prefix length, no leading zeros. IPv4-mapped text gives the IPv4 address.
+  // Reads what Go's netip.ParseAddr reads, without zones: no prefix length, no leading zeros. IPv4-mapped text gives
+  // the IPv4 address.
   static Result<IpAddress> parse(std::string_view text);
 
   Family family() const { return family_; }

@@ -1,5 +1,6 @@
-// One thread's turn-taking: posted tasks and timers. The loop, the reflectors and the elector run on it; in production it
-// waits for real time and for the I/O thread, in simulations it is a virtual clock shared by every actor of the process.
+// One thread's turn-taking: posted tasks and timers. The loop, the reflectors and the elector run on it; in production
+// it waits for real time and for the I/O thread, in simulations it is a virtual clock shared by every actor of the
+// process.
 #pragma once
 
 #include <cstdint>

@@ -13,14 +13,14 @@ namespace kube {
 
 struct WatchSpec {
   const Kind* kind = nullptr;
-  std::string ns;              // watch one namespace only; "" = all
+  std::string ns;  // watch one namespace only; "" = all
   std::string label_selector;
   std::string field_selector;
   // The kind's CRD may be missing or come later: reconcilers start without it and View::available tells.
   bool optional = false;
   std::vector<IndexSpec> indexes;
-  // The keys this object gives birth to. Called for both sides of a change; a key is woken when it is new on one side only, or
-  // when the object appears, goes or changes its uid. Everything else is woken by what it read.
+  // The keys this object gives birth to. Called for both sides of a change; a key is woken when it is new on one side
+  // only, or when the object appears, goes or changes its uid. Everything else is woken by what it read.
   std::function<void(const Object&, std::vector<Key>&)> keys;
 };
 
@@ -47,11 +47,11 @@ struct MetricSpec {
 };
 
 struct Controller {
-  std::string name;                  // "address-controller": reportingController, user agent, metric label
-  std::string lease_name;            // of leader election
+  std::string name;        // "address-controller": reportingController, user agent, metric label
+  std::string lease_name;  // of leader election
   std::vector<WatchSpec> watches;
   std::vector<ReconcilerSpec> reconcilers;
-  std::vector<Key> initial_keys;     // keys that exist without an object
+  std::vector<Key> initial_keys;  // keys that exist without an object
   std::vector<MetricSpec> metrics;
   std::vector<Rule> rules;
 };

@@ -30,7 +30,8 @@ struct Write {
   enum class Verb : std::uint8_t { create, patch, patch_status, remove };
   Verb verb = Verb::patch;
   Ref target;
-  // create: the whole object; patch: a merge patch that carries metadata.resourceVersion; remove: DeleteOptions with preconditions.
+  // create: the whole object; patch: a merge patch that carries metadata.resourceVersion; remove: DeleteOptions with
+  // preconditions.
   boost::json::object body;
   std::string planned_from;  // resourceVersion of the version it was planned from; "" for create
   std::string step;          // which step of the contract or design, for logs and metrics: "claim-protect"
@@ -41,17 +42,18 @@ Write patch(const Resource& resource, const Object& from, boost::json::object bo
 Write patch_status(const Resource& resource, const Object& from, boost::json::object body, std::string step);
 // `body` needs metadata.name (and namespace); apiVersion and kind are filled in.
 Write create(const Resource& resource, boost::json::object body, std::string step);
-// DELETE with the uid precondition; with the resourceVersion too when `exact` (the verdict depends on the object's content).
+// DELETE with the uid precondition; with the resourceVersion too when `exact` (the verdict depends on the object's
+// content).
 Write remove(const Resource& resource, const Object& from, bool exact, std::string step);
 
-// A live read before something destructive. Its answer is merged into the store (absence too), the key is planned again, and in
-// that next pass View::confirmed says so. A plan with confirms has no writes.
+// A live read before something destructive. Its answer is merged into the store (absence too), the key is planned
+// again, and in that next pass View::confirmed says so. A plan with confirms has no writes.
 struct Confirm {
   Ref target;
 };
 
-// An event about an object. It is sent after all writes of its plan succeeded (an event that rides on a condition is thereby
-// sent once); a plan with events and no writes must set `once`.
+// An event about an object. It is sent after all writes of its plan succeeded (an event that rides on a condition is
+// thereby sent once); a plan with events and no writes must set `once`.
 struct EventNote {
   Ref regarding;
   std::string regarding_uid;
@@ -63,8 +65,8 @@ struct EventNote {
   bool once = false;
 };
 
-// A published output of a pass that other keys read by bucket, ordered by `order`, then by publishing key. A pass replaces all
-// facts its key published before. Kept by the loop only as the memo of a pure function of the view.
+// A published output of a pass that other keys read by bucket, ordered by `order`, then by publishing key. A pass
+// replaces all facts its key published before. Kept by the loop only as the memo of a pure function of the view.
 struct Fact {
   std::string bucket;
   std::string order;

@@ -1,5 +1,5 @@
-// The loop's picture of the cluster: one Store per kind, with indexes, own results, tombstones, and a record of who read what.
-// Everything here belongs to the reactor's thread; nothing is thread-safe.
+// The loop's picture of the cluster: one Store per kind, with indexes, own results, tombstones, and a record of who
+// read what. Everything here belongs to the reactor's thread; nothing is thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ namespace kube {
 // A key as the dependency graph and the queue know it. Dense, never reused while anything refers to it.
 enum class KeyId : std::uint32_t {};
 
-// A place in the state that a pass can read: an object's slot, an index bucket, a fact bucket. Knows the keys that read it.
+// A place in the state that a pass can read: an object's slot, an index bucket, a fact bucket. Knows the keys that read
+// it.
 class Node {
  public:
   Node() = default;
@@ -75,11 +76,11 @@ struct IndexSpec {
 };
 
 struct Slot {
-  ObjectPtr object;  // null if absent
-  Node node;         // changes when the object appears, goes, or no longer looks the same
-  Node writes_done;  // changes when a write in flight on it has been answered
-  int writing = 0;   // requests in flight that change it
-  std::string tombstone_uid;  // this uid is known to be gone although lists or events may still show it
+  ObjectPtr object;               // null if absent
+  Node node;                      // changes when the object appears, goes, or no longer looks the same
+  Node writes_done;               // changes when a write in flight on it has been answered
+  int writing = 0;                // requests in flight that change it
+  std::string tombstone_uid;      // this uid is known to be gone although lists or events may still show it
   std::string tombstone_version;  // highest version seen when the tombstone was set
 };
 
@@ -98,8 +99,8 @@ struct Change {
 
 class Store {
  public:
-  // `touched` is told of every node whose readers must be woken, `changed` of every change that is visible to reconcilers (that
-  // is, Kind::same is false), after store and indexes are up to date.
+  // `touched` is told of every node whose readers must be woken, `changed` of every change that is visible to
+  // reconcilers (that is, Kind::same is false), after store and indexes are up to date.
   struct Listener {
     std::function<void(const Node&)> touched;
     std::function<void(const Change&)> changed;
@@ -113,10 +114,11 @@ class Store {
   bool apply(ObjectPtr object);
   // A DELETED event. `version` is the deletion's own resourceVersion.
   void erase(std::string_view ns, std::string_view name, std::string_view uid, std::string_view version);
-  // Our DELETE was answered with the object gone, or a live read found nothing: absent from now on, whatever older lists say.
+  // Our DELETE was answered with the object gone, or a live read found nothing: absent from now on, whatever older
+  // lists say.
   void entomb(std::string_view ns, std::string_view name, std::string_view uid);
-  // A complete list at `version`. Atomic for readers. Keeps own results newer than `version`; a version lower than the known one
-  // (a server restored from backup) resets everything.
+  // A complete list at `version`. Atomic for readers. Keeps own results newer than `version`; a version lower than the
+  // known one (a server restored from backup) resets everything.
   void replace(std::vector<ObjectPtr> objects, std::string_view version);
   // A bookmark or any other proof that the watch has passed `version`.
   void advance(std::string_view version);

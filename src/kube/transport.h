@@ -1,5 +1,5 @@
-// The seam between the runtime and the wire: requests out, continuations back. The production implementation speaks HTTP over
-// libcurl on a thread of its own; simulations answer from an in-memory server on the same thread.
+// The seam between the runtime and the wire: requests out, continuations back. The production implementation speaks
+// HTTP over libcurl on a thread of its own; simulations answer from an in-memory server on the same thread.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ enum class Lane : std::uint8_t { normal, lease };
 
 struct Request {
   std::string method = "GET";
-  std::string path;                                         // percent-encoded, starts with '/'
-  std::vector<std::pair<std::string, std::string>> query;   // not encoded; encoded by the transport
-  std::string content_type;                                 // empty if there is no body
+  std::string path;                                        // percent-encoded, starts with '/'
+  std::vector<std::pair<std::string, std::string>> query;  // not encoded; encoded by the transport
+  std::string content_type;                                // empty if there is no body
   std::string body;
-  base::Duration timeout = std::chrono::seconds(30);        // whole request; for streams: until the response headers
+  base::Duration timeout = std::chrono::seconds(30);  // whole request; for streams: until the response headers
   Lane lane = Lane::normal;
 
   bool idempotent() const { return method == "GET"; }
@@ -49,11 +49,12 @@ struct TransportError {
 };
 using Answer = std::expected<Response, TransportError>;
 
-// First stage, on the transport's thread: decode what arrived. Its result is the second stage, run on the reactor's thread.
+// First stage, on the transport's thread: decode what arrived. Its result is the second stage, run on the reactor's
+// thread.
 using Receiver = std::move_only_function<base::Task(Answer)>;
 
-// The receiving end of one streaming response. Members are called on the transport's thread, in order; each returns the task to
-// run on the reactor's thread (an empty one if there is nothing to do).
+// The receiving end of one streaming response. Members are called on the transport's thread, in order; each returns the
+// task to run on the reactor's thread (an empty one if there is nothing to do).
 class StreamReceiver {
  public:
   virtual ~StreamReceiver() = default;

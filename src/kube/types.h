@@ -22,7 +22,8 @@ struct Resource {
 
   // "v1" or "group/version".
   std::string api_version() const;
-  // "/api/v1/namespaces/ns/services" or "/apis/g/v/plural"; an empty `ns` means all namespaces. Parts are percent-encoded.
+  // "/api/v1/namespaces/ns/services" or "/apis/g/v/plural"; an empty `ns` means all namespaces. Parts are
+  // percent-encoded.
   std::string collection_path(std::string_view ns = {}) const;
   std::string object_path(std::string_view ns, std::string_view name) const;
 };

@@ -1,4 +1,5 @@
-// What a reconcile pass may look at. Reading is recorded: a change to anything read wakes the key (and nothing else does).
+// What a reconcile pass may look at. Reading is recorded: a change to anything read wakes the key (and nothing else
+// does).
 #pragma once
 
 #include <functional>
@@ -27,8 +28,8 @@ struct FactBucket {
 
 // What is kept for one key between passes by the loop, and offered through the view.
 struct KeyMemory {
-  int failures = 0;                               // passes in a row whose plan failed
-  std::map<std::string, base::MonoTime> since;    // facts that held without a break since
+  int failures = 0;                             // passes in a row whose plan failed
+  std::map<std::string, base::MonoTime> since;  // facts that held without a break since
   struct Bucket {
     double tokens = 0;
     base::MonoTime at;
@@ -76,7 +77,10 @@ class View {
   template <class T>
   std::vector<const T*> all(std::string_view index, std::string_view bucket) {
     std::vector<const T*> found;
-    each<T>(index, bucket, [&](const T& o) { found.push_back(&o); return true; });
+    each<T>(index, bucket, [&](const T& o) {
+      found.push_back(&o);
+      return true;
+    });
     return found;
   }
   // Number of members; records the bucket only.
@@ -90,14 +94,16 @@ class View {
                  const std::function<bool(std::string_view order, const FactBucket::Value&)>& visit);
   bool has_fact(std::string_view bucket);
 
-  // A write of another key is in flight on it: do not plan on it now. Recorded: the key is woken when the write is answered.
+  // A write of another key is in flight on it: do not plan on it now. Recorded: the key is woken when the write is
+  // answered.
   bool busy(const Ref& target);
   // Whether the kind's objects are known (an optional kind's CRD may be missing). Recorded.
   bool available(const Kind& kind);
   // The pass right before this one asked for a live read of `target`, and this view has its answer.
   bool confirmed(const Ref& target) const;
-  // How long `holds` has been true in every pass of this key under this name; zero when false or first seen now. The process's
-  // own observation on the monotonic clock, starting anew with the process. Ask again later with Plan::revisit.
+  // How long `holds` has been true in every pass of this key under this name; zero when false or first seen now. The
+  // process's own observation on the monotonic clock, starting anew with the process. Ask again later with
+  // Plan::revisit.
   base::Duration since(std::string_view fact, bool holds);
   // Token bucket per key: zero if a token is there now (draw it with Plan::spends), else how long until there is one.
   base::Duration throttle(std::string_view name, int burst, base::Duration refill);
