@@ -21,9 +21,12 @@ struct IPAddressClass : kube::Object {
   std::string status;  // the whole status as JSON text, for comparing before writing; "" if absent
   bool is_default() const;
   static const kube::Kind& kind();
-  // The same resource as the core sees it: parameters and status are not decoded, so that their changes wake nobody
-  // there.
-  static const kube::Kind& core_kind();
+};
+
+// The same resource as the core sees it: only metadata and provisioner are decoded, so that other changes wake nobody
+// there.
+struct ClassRead : IPAddressClass {
+  static const kube::Kind& kind();
 };
 
 struct ClaimRef {
