@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -13,56 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "kube/graph.h"
 #include "kube/types.h"
 
 namespace kube {
 
-// A key as the dependency graph and the queue know it. Dense, never reused while anything refers to it.
-enum class KeyId : std::uint32_t {};
-
-// A place in the state that a pass can read: an object's slot, an index bucket, a fact bucket. Knows the keys that read
-// it.
-class Node {
- public:
-  Node() = default;
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
-  bool unread() const { return readers_.empty(); }
-
- private:
-  friend class DependencyGraph;
-  struct Reader {
-    KeyId key;
-    std::uint32_t slot;  // position in the key's own list
-  };
-  std::vector<Reader> readers_;
-  std::uint64_t mark_ = 0;  // the pass that read it last, so that one pass notes it once
-};
-
-// Which key read which nodes in its latest pass. Registering and unregistering cost O(1) per node.
-class DependencyGraph {
- public:
-  // Notes a read of the current pass.
-  void begin_pass();
-  void note(Node& node);
-  // Ends the pass: what `key` read before is replaced by what was noted. Cheap when nothing differs.
-  void end_pass(KeyId key);
-  void forget(KeyId key);
-  // Calls `wake` for each key that read the node in its latest pass.
-  void readers(const Node& node, const std::function<void(KeyId)>& wake) const;
-
- private:
-  struct Read {
-    Node* node;
-    std::uint32_t position;  // in node->readers_
-  };
-  std::unordered_map<std::uint32_t, std::vector<Read>> reads_;
-  std::vector<Node*> noted_;
-  std::uint64_t pass_ = 0;
-  void unregister(KeyId key);
-};
-
-// Tells where an object belongs in an index: any number of (bucket, order) pairs. Must depend on the object alone.
+// Tells where an object belongs in an index: any number of (bucket, order) pairs. Must depend on the object alone, and
+// not on its resourceVersion: versions that Kind::same calls equal are not indexed anew.
 struct IndexEntry {
   std::string bucket;
   std::string order;  // position inside the bucket, compared as bytes; ties by namespace/name
@@ -75,19 +31,35 @@ struct IndexSpec {
   IndexFunction entries;
 };
 
+// Requests in flight that change one object.
+struct InFlight {
+  int count = 0;
+  Node done;  // changes when one of them has been answered
+};
+
+// An object's place, whether it exists or not.
 struct Slot {
-  ObjectPtr object;               // null if absent
-  Node node;                      // changes when the object appears, goes, or no longer looks the same
-  Node writes_done;               // changes when a write in flight on it has been answered
-  int writing = 0;                // requests in flight that change it
-  std::string tombstone_uid;      // this uid is known to be gone although lists or events may still show it
-  std::string tombstone_version;  // highest version seen when the tombstone was set
+  ObjectPtr object;                     // null if absent
+  Node node;                            // changes when the object appears, goes, or no longer looks the same
+  std::unique_ptr<InFlight> in_flight;  // null if there never was one
+  const std::string* name = nullptr;    // "ns/name", owned by the store
+  std::uint32_t listed = 0;             // the replacement that listed it last
+  bool doubtful = false;                // noted for collect()
+  bool busy() const { return in_flight != nullptr && in_flight->count > 0; }
 };
 
 struct Bucket {
+  struct Member {
+    std::string order;
+    Slot* slot;
+    friend bool operator<(const Member& a, const Member& b) {
+      const int order = a.order.compare(b.order);
+      return order != 0 ? order < 0 : *a.slot->name < *b.slot->name;
+    }
+  };
   Node node;  // changes when membership or order changes
-  // (order, namespace/name) → slot
-  std::map<std::pair<std::string, std::string>, const Slot*> members;
+  std::set<Member> members;
+  bool doubtful = false;  // noted for collect()
 };
 
 // What the store reports about one change; `before`/`after` are null for absent.
@@ -95,50 +67,73 @@ struct Change {
   const Kind* kind;
   ObjectPtr before;
   ObjectPtr after;
+  bool initial;  // part of the first complete list
 };
 
 class Store {
  public:
-  // `touched` is told of every node whose readers must be woken, `changed` of every change that is visible to
-  // reconcilers (that is, Kind::same is false), after store and indexes are up to date.
   struct Listener {
+    // A node whose readers must be woken.
     std::function<void(const Node&)> touched;
+    // A change that is visible to reconcilers (that is, Kind::same is false), after store and indexes are up to date.
     std::function<void(const Change&)> changed;
+    // A replacement has work left: call resume() in later turns until it returns true, and plan nothing until then, so
+    // that no pass sees half of it. If empty, replacements are done at once.
+    std::function<void(Store&)> unfinished;
   };
   Store(const Kind& kind, std::vector<IndexSpec> indexes, Listener listener);
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
 
   const Kind& kind() const { return kind_; }
 
-  // A watch event or an own result: takes the newer version, ignores older ones and what a tombstone says is gone.
-  // Returns false if the version was not newer than what is held.
+  // An object as the server showed it, in a watch event or in the answer to a request of ours: takes the newer version,
+  // ignores older and equal ones and what is known to be gone. Returns false if it was ignored. Does not advance
+  // version(): whoever feeds the watch's events calls advance() after each.
   bool apply(ObjectPtr object);
-  // A DELETED event. `version` is the deletion's own resourceVersion.
+  // A DELETED event. `version` is the deletion's own resourceVersion. Advances version().
   void erase(std::string_view ns, std::string_view name, std::string_view uid, std::string_view version);
-  // Our DELETE was answered with the object gone, or a live read found nothing: absent from now on, whatever older
-  // lists say.
+  // Our DELETE was answered with the object gone, or a live read found nothing: `uid` is absent from now on, whatever
+  // older lists and events say. An empty uid means that nothing was there to begin with, so that there is nothing to
+  // bury.
   void entomb(std::string_view ns, std::string_view name, std::string_view uid);
-  // A complete list at `version`. Atomic for readers. Keeps own results newer than `version`; a version lower than the
-  // known one (a server restored from backup) resets everything.
+  // A complete list at `version`. Atomic for readers (see Listener::unfinished). Keeps own results newer than
+  // `version`; a version lower than the known one (a server restored from backup) resets everything: objects, own
+  // results, tombstones. A replacement that has not finished is given up: a newer list is as complete. Events that
+  // follow the list may be applied while it is unfinished.
   void replace(std::vector<ObjectPtr> objects, std::string_view version);
+  bool replacing() const { return replacement_ != nullptr; }
+  // Does at most `objects` objects' worth of an unfinished replacement; true when it has finished.
+  bool resume(std::size_t objects);
   // A bookmark or any other proof that the watch has passed `version`.
   void advance(std::string_view version);
 
   // The highest version the watch or a list has shown.
   const std::string& version() const { return version_; }
+  // Whether a first complete list is in.
   bool synced() const { return synced_; }
   std::size_t size() const { return live_; }
+  std::size_t slots() const { return slots_.size(); }
 
   // Never null; an absent object has a slot while somebody asks for it. Valid until collect().
   Slot& slot(std::string_view ns, std::string_view name);
+  // The slot if there is one, without making it.
+  Slot* find(std::string_view ns, std::string_view name);
   Bucket& bucket(std::size_t index, std::string_view bucket);
   // Position of an index by name; aborts if there is none (a bug).
   std::size_t index_of(std::string_view name) const;
+  // Changes when the store becomes synced.
+  Node& availability() { return availability_; }
+  // In no particular order.
   void for_each(const std::function<void(const ObjectPtr&)>& f) const;
+  // Whether `uid` is known to be gone from that place.
+  bool entombed(std::string_view ns, std::string_view name, std::string_view uid) const;
 
-  // Frees slots and buckets that are empty and unread.
+  // Frees slots and buckets that are empty and unread. Costs what became empty since, not the size. Never within a
+  // pass.
   void collect();
 
-  // A write starts / has been answered; other keys see the overlay through View::busy.
+  // A write starts / has been answered; other keys see it through View::busy.
   void begin_write(std::string_view ns, std::string_view name);
   void end_write(std::string_view ns, std::string_view name);
 
@@ -147,15 +142,46 @@ class Store {
     IndexSpec spec;
     std::unordered_map<std::string, std::unique_ptr<Bucket>> buckets;
   };
+  struct Tombstone {
+    std::string uid;
+    std::string version;      // highest version known when it was set
+    bool for_list = false;    // needed only until the replacement under way has finished
+    std::uint32_t shown = 0;  // the replacement whose list still showed it
+  };
+  struct Replacement {
+    std::vector<ObjectPtr> objects;
+    std::string version;
+    std::size_t next = 0;      // in objects
+    std::vector<Slot*> sweep;  // what is held but not listed
+    std::size_t swept = 0;
+    bool taken_in = false;
+    bool reset = false;
+  };
+  bool take(Slot& slot, ObjectPtr object, const Replacement* from);
+  void sweep(Slot& slot, const Replacement& replacement);
   void put(Slot& slot, ObjectPtr next);
+  void reindex(Slot& slot, const Object* before, const Object* after);
+  void move_entry(Index& index, Slot& slot, const IndexEntry& entry, bool add);
+  void doubt(Slot& slot);
+  void doubt(std::size_t index, const std::string& name, Bucket& bucket);
+  void finish_replacement();
+  const std::string& key(std::string_view ns, std::string_view name) const;
 
   const Kind& kind_;
   Listener listener_;
   std::vector<Index> indexes_;
   std::unordered_map<std::string, std::unique_ptr<Slot>> slots_;  // by "ns/name"
+  std::unordered_map<std::string, Tombstone> tombstones_;         // by "ns/name"
+  std::vector<std::string> doubtful_slots_;                       // empty, or were
+  std::vector<std::pair<std::size_t, std::string>> doubtful_buckets_;
+  std::unique_ptr<Replacement> replacement_;
+  std::uint32_t replacements_ = 0;
   std::string version_;
   bool synced_ = false;
+  Node availability_;
   std::size_t live_ = 0;
+  std::vector<IndexEntry> entries_before_, entries_after_;  // scratch
+  mutable std::string key_;                                 // scratch
 };
 
 }  // namespace kube

@@ -28,6 +28,11 @@ struct Resource {
   std::string object_path(std::string_view ns, std::string_view name) const;
 };
 
+// Whether both are the same place in the API, though perhaps of two decoders.
+inline bool same_resource(const Resource& a, const Resource& b) {
+  return &a == &b || (a.group == b.group && a.plural == b.plural);
+}
+
 // An object by name, whether it exists or not. `ns` is empty for cluster-scoped kinds.
 struct Ref {
   const Resource* resource = nullptr;

@@ -26,26 +26,31 @@ struct FactBucket {
   std::map<std::pair<std::string, std::string>, Value> members;
 };
 
-// What is kept for one key between passes by the loop, and offered through the view.
+// What is kept for one key between passes, and offered through the view.
 struct KeyMemory {
-  int failures = 0;                             // passes in a row whose plan failed
-  std::map<std::string, base::MonoTime> since;  // facts that held without a break since
+  int failures = 0;                                          // passes in a row whose plan failed
+  std::map<std::string, base::MonoTime, std::less<>> since;  // facts that held without a break since
   struct Bucket {
     double tokens = 0;
     base::MonoTime at;
     int burst = 0;
     base::Duration refill{};
+    void refill_until(base::MonoTime now);
   };
   std::map<std::string, Bucket, std::less<>> throttles;
   std::vector<Ref> confirmed;  // answered for this very pass
+  // Draws one token from a throttle that a pass has asked for.
+  void spend(std::string_view name);
 };
 
-// The world of one controller as the view reads it: implemented by the loop, and by tests.
+// The world of one controller as the view reads it. kube::State implements it for the loop and for tests.
 class World {
  public:
   virtual ~World() = default;
   // The store of a kind; aborts if the controller did not declare it (a bug).
   virtual Store& store(const Kind& kind) = 0;
+  // The store of the kind with that resource; null if the controller watches no such kind.
+  virtual Store* store_of(const Resource& resource) = 0;
   virtual FactBucket& facts(std::string_view bucket) = 0;
   virtual DependencyGraph& dependencies() = 0;
   virtual base::MonoTime now() const = 0;
@@ -57,6 +62,7 @@ class World {
 // One pass's view. T below is a decoded kind with `static const Kind& kind()`. Pointers stay valid during the pass.
 class View {
  public:
+  // Between world.dependencies().begin_pass() and end_pass().
   View(World& world, KeyMemory& memory) : world_(world), memory_(memory) {}
 
   // The object, or null. Recorded.
@@ -97,7 +103,8 @@ class View {
   // A write of another key is in flight on it: do not plan on it now. Recorded: the key is woken when the write is
   // answered.
   bool busy(const Ref& target);
-  // Whether the kind's objects are known (an optional kind's CRD may be missing). Recorded.
+  // Whether the kind's objects are known (an optional kind's CRD may be missing). Recorded. Until then its objects and
+  // buckets read as absent and empty.
   bool available(const Kind& kind);
   // The pass right before this one asked for a live read of `target`, and this view has its answer.
   bool confirmed(const Ref& target) const;

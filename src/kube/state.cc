@@ -1,0 +1,207 @@
+#include "kube/state.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "kube/check.h"
+
+namespace kube {
+
+std::size_t KeyTable::Hash::operator()(const Key& key) const {
+  const std::hash<std::string_view> hash;
+  std::size_t h = hash(key.reconciler);
+  h = h * 0x9e3779b97f4a7c15ULL + hash(key.ns);
+  return h * 0x9e3779b97f4a7c15ULL + hash(key.name);
+}
+
+KeyId KeyTable::intern(const Key& key) {
+  if (const auto it = ids_.find(key); it != ids_.end()) return it->second;
+  KeyId id;
+  if (free_.empty()) {
+    id = static_cast<KeyId>(keys_.size());
+    keys_.emplace_back();
+  } else {
+    id = free_.back();
+    free_.pop_back();
+  }
+  keys_[static_cast<std::size_t>(id)] = {key, true};
+  ids_.emplace(key, id);
+  return id;
+}
+
+const KeyId* KeyTable::find(const Key& key) const {
+  const auto it = ids_.find(key);
+  return it == ids_.end() ? nullptr : &it->second;
+}
+
+void KeyTable::release(KeyId id) {
+  check(known(id), "an unknown key is released");
+  Entry& entry = keys_[static_cast<std::size_t>(id)];
+  ids_.erase(entry.key);
+  entry = {};
+  free_.push_back(id);
+}
+
+void KeyTable::for_each(const std::function<void(KeyId, const Key&)>& f) const {
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if (keys_[i].used) f(static_cast<KeyId>(i), keys_[i].key);
+  }
+}
+
+FactBucket& FactTable::bucket(std::string_view name) {
+  const auto [it, fresh] = buckets_.try_emplace(std::string(name));
+  if (fresh) {
+    it->second = std::make_unique<FactBucket>();
+    doubtful_.push_back(it->first);
+  }
+  return *it->second;
+}
+
+const std::vector<Fact>& FactTable::published(KeyId id) const {
+  static const std::vector<Fact> none;
+  const auto it = published_.find(static_cast<std::uint32_t>(id));
+  return it == published_.end() ? none : it->second;
+}
+
+void FactTable::publish(const Key& publisher, KeyId id, std::vector<Fact> facts) {
+  const auto place = [](const Fact& fact) { return std::tie(fact.bucket, fact.order); };
+  std::ranges::sort(facts, {}, place);
+  check(std::ranges::adjacent_find(facts, {}, place) == facts.end(),
+        "a pass publishes two facts at one place of a bucket");
+  const std::vector<Fact> old = std::exchange(published_[static_cast<std::uint32_t>(id)], facts);
+  if (facts.empty()) published_.erase(static_cast<std::uint32_t>(id));
+  // Both are sorted: one walk finds what differs.
+  auto was = old.begin();
+  for (const Fact& fact : facts) {
+    for (; was != old.end() && place(*was) < place(fact); ++was) change(publisher, *was, false);
+    const bool there = was != old.end() && place(*was) == place(fact);
+    if (there && *was == fact) {
+      ++was;
+      continue;
+    }
+    if (there) change(publisher, *was++, false);
+    change(publisher, fact, true);
+  }
+  for (; was != old.end(); ++was) change(publisher, *was, false);
+}
+
+void FactTable::change(const Key& publisher, const Fact& fact, bool add) {
+  FactBucket& place = bucket(fact.bucket);
+  std::pair<std::string, std::string> position{fact.order, publisher.to_string()};
+  if (add) {
+    place.members.insert_or_assign(std::move(position), FactBucket::Value{fact.value, publisher});
+  } else {
+    place.members.erase(position);
+    if (place.members.empty()) doubtful_.push_back(fact.bucket);
+  }
+  listener_.touched(place.node);
+  if (!fact.reader.reconciler.empty()) listener_.born(fact.reader);
+}
+
+void FactTable::collect() {
+  std::vector<std::string> kept;
+  std::ranges::sort(doubtful_);
+  doubtful_.erase(std::ranges::unique(doubtful_).begin(), doubtful_.end());
+  for (std::string& name : doubtful_) {
+    const auto it = buckets_.find(name);
+    if (it == buckets_.end() || !it->second->members.empty()) continue;
+    if (it->second->node.unread()) {
+      buckets_.erase(it);
+    } else {
+      kept.push_back(std::move(name));
+    }
+  }
+  doubtful_ = std::move(kept);
+}
+
+State::State(const Controller& controller, Listener listener)
+    : controller_(controller),
+      listener_(std::move(listener)),
+      facts_({[this](const Node& node) { touched(node); }, [this](const Key& key) { born(key, Cause::fresh); }}) {
+  for (const WatchSpec& watch : controller_.watches) {
+    check(watch.kind != nullptr, "a watch without a kind");
+    check(store_of(watch.kind->resource) == nullptr, "a kind is watched twice");
+    Store::Listener to_me;
+    to_me.touched = [this](const Node& node) { touched(node); };
+    to_me.changed = [this, &watch](const Change& change) { changed(watch, change); };
+    to_me.unfinished = listener_.unfinished;
+    stores_.push_back(std::make_unique<Store>(*watch.kind, watch.indexes, std::move(to_me)));
+  }
+}
+
+Store& State::store(const Kind& kind) {
+  for (const auto& store : stores_) {
+    if (&store->kind() == &kind) return *store;
+  }
+  broken("a pass reads a kind that its controller does not watch");
+}
+
+Store* State::store_of(const Resource& resource) {
+  for (const auto& store : stores_) {
+    if (same_resource(store->kind().resource, resource)) return store.get();
+  }
+  return nullptr;
+}
+
+std::size_t State::reconciler_of(std::string_view name) const {
+  const auto it = std::ranges::find(controller_.reconcilers, name, &ReconcilerSpec::name);
+  check(it != controller_.reconcilers.end(), "a key of a reconciler that its controller does not declare");
+  return static_cast<std::size_t>(it - controller_.reconcilers.begin());
+}
+
+Plan State::pass(KeyId id, KeyMemory& memory) {
+  const Key key = keys_[id];
+  const ReconcilerSpec& reconciler = controller_.reconcilers[reconciler_of(key.reconciler)];
+  graph_.begin_pass();
+  View view(*this, memory);
+  Plan plan = reconciler.reconcile(key, view);
+  graph_.end_pass(id);
+  memory.confirmed.clear();
+  check(plan.confirms.empty() || plan.writes.empty(), "a plan asks for live reads and writes at once");
+  check(!plan.forget || (plan.sends_nothing() && plan.facts.empty()),
+        "a plan forgets its key but wants something of it");
+  for (const EventNote& event : plan.events) {
+    check(event.once || !plan.writes.empty(), "an event that rides on no write and is not sent once");
+  }
+  for (const std::string& name : plan.spends) memory.spend(name);
+  facts_.publish(key, id, plan.facts);
+  if (plan.forget) graph_.forget(id);
+  return plan;
+}
+
+void State::forget(KeyId id) {
+  facts_.publish(keys_[id], id, {});
+  graph_.forget(id);
+}
+
+void State::collect() {
+  check(!graph_.in_pass(), "collecting within a pass");
+  for (const auto& store : stores_) store->collect();
+  facts_.collect();
+}
+
+void State::touched(const Node& node) {
+  graph_.readers(node, [this](KeyId key) { listener_.wake(key, Cause::fresh); });
+}
+
+void State::born(const Key& key, Cause cause) { listener_.wake(keys_.intern(key), cause); }
+
+// Keys on both sides of a change to the same object are left to what they read.
+void State::changed(const WatchSpec& watch, const Change& change) {
+  if (!watch.keys) return;
+  keys_before_.clear();
+  keys_after_.clear();
+  if (change.before != nullptr) watch.keys(*change.before, keys_before_);
+  if (change.after != nullptr) watch.keys(*change.after, keys_after_);
+  const bool same_object =
+      change.before != nullptr && change.after != nullptr && change.before->meta.uid == change.after->meta.uid;
+  const Cause cause = change.initial ? Cause::initial : Cause::fresh;
+  for (const Key& key : keys_after_) {
+    if (!same_object || std::ranges::find(keys_before_, key) == keys_before_.end()) born(key, cause);
+  }
+  for (const Key& key : keys_before_) {
+    if (std::ranges::find(keys_after_, key) == keys_after_.end()) born(key, cause);
+  }
+}
+
+}  // namespace kube
