@@ -1,0 +1,89 @@
+#include "scenarios/audit.h"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <fstream>
+
+namespace scenarios {
+namespace {
+
+namespace json = boost::json;
+
+const json::value* at(const json::value& event, std::string_view pointer) {
+  boost::system::error_code error;
+  return event.find_pointer(pointer, error);
+}
+std::string text(const json::value& event, std::string_view pointer) {
+  const auto* value = at(event, pointer);
+  return value && value->is_string() ? std::string(value->as_string()) : std::string();
+}
+
+WriteRecord record_of(const json::value& event) {
+  WriteRecord record{.user = text(event, "/user/username"),
+                     .verb = text(event, "/verb"),
+                     .plural = text(event, "/objectRef/resource"),
+                     .subresource = text(event, "/objectRef/subresource"),
+                     .ns = text(event, "/objectRef/namespace"),
+                     .name = text(event, "/objectRef/name")};
+  if (const auto* code = at(event, "/responseStatus/code")) record.code = static_cast<int>(code->to_number<int>());
+  if (record.name.empty()) record.name = text(event, "/responseObject/metadata/name");
+  return record;
+}
+
+// Events and leases are nobody's state (scenarios' write budget does not count them either).
+bool is_state(const WriteRecord& record) { return record.plural != "events" && record.plural != "leases"; }
+
+}  // namespace
+
+std::string WriteRecord::to_string() const {
+  return fmt::format("{} {} {}{}{} {}{}{} -> {}{}", user, verb, plural, subresource.empty() ? "" : "/", subresource, ns,
+                     ns.empty() ? "" : "/", name, code, changed ? "" : " (changed nothing)");
+}
+
+void AuditLog::refresh() {
+  std::ifstream in(path_, std::ios::binary);
+  if (!in) return;
+  in.seekg(static_cast<std::streamoff>(read_));
+  char block[65536];
+  while (in.read(block, sizeof block) || in.gcount() > 0) {
+    read_ += static_cast<std::uint64_t>(in.gcount());
+    partial_.append(block, static_cast<std::size_t>(in.gcount()));
+  }
+  std::size_t from = 0;
+  for (std::size_t end; (end = partial_.find('\n', from)) != std::string::npos; from = end + 1) {
+    line(std::string_view(partial_).substr(from, end - from));
+  }
+  partial_.erase(0, from);
+}
+
+void AuditLog::line(std::string_view content) {
+  boost::system::error_code error;
+  const json::value event = json::parse(content, error);
+  if (error || text(event, "/stage") != "ResponseComplete") return;
+  WriteRecord record = record_of(event);
+  const bool ours = record.user == "core" || record.user == "driver";
+  if (ours && record.code == 403) breaches_.push_back("forbidden: " + record.to_string());
+  static constexpr std::string_view k_reads[] = {"get", "list", "watch"};
+  for (auto verb : k_reads) {
+    if (record.verb == verb) return;
+  }
+  const std::string from = text(event, "/requestObject/metadata/resourceVersion");
+  const std::string to = text(event, "/responseObject/metadata/resourceVersion");
+  const bool has_bodies = at(event, "/requestObject") != nullptr;
+  const bool done = record.code >= 200 && record.code < 300;
+  record.changed = done && !(record.verb == "patch" && !from.empty() && from == to);
+  if (ours && has_bodies && is_state(record)) {
+    if (record.verb == "patch" && from.empty())
+      breaches_.push_back("patch without resourceVersion: " + record.to_string());
+    if (record.verb == "delete" && text(event, "/requestObject/preconditions/uid").empty()) {
+      breaches_.push_back("deletion without uid: " + record.to_string());
+    }
+    if (done && !record.changed) breaches_.push_back("write without change: " + record.to_string());
+  }
+  writes_.push_back(std::move(record));
+}
+
+std::vector<std::string> AuditLog::take_breaches() { return std::exchange(breaches_, {}); }
+
+}  // namespace scenarios

@@ -1,0 +1,73 @@
+// What scenarios and the table of objects run on: a server that answers requests, a clock, and the processes around it.
+// Two implementations: the in-memory server under virtual time, and a real control plane on loopback.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "kube/transport.h"
+
+namespace scenarios {
+
+enum class Process : std::uint8_t { core, driver, metallb };
+std::string_view to_string(Process process);
+base::Result<Process> process_named(std::string_view name);
+
+// One request that asked for a change, as the server saw it.
+struct WriteRecord {
+  std::string user;    // "core", "driver", "metallb", "admin", …
+  std::string verb;    // create, update, patch, delete, deletecollection
+  std::string plural;  // "ipaddressclaims"
+  std::string subresource;
+  std::string ns;
+  std::string name;
+  int code = 0;
+  bool changed = true;  // false: the server stored nothing new
+
+  std::string to_string() const;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  // "memory", "metallb-0.15", …: what `only` and `except` of a scenario name.
+  virtual std::string_view name() const = 0;
+
+  // One request, as `user`. Blocks until it is answered.
+  virtual kube::Answer send(std::string_view user, const kube::Request& request) = 0;
+
+  virtual base::MonoTime now() const = 0;
+  // Lets time go by: virtual time at once, real time by waiting.
+  virtual void let_pass(base::Duration time) = 0;
+
+  // A fresh start for one scenario. What its objects may have left behind is the caller's to clean up.
+  virtual base::Result<void> begin(const std::string& scenario) = 0;
+  // Ends the scenario. Keeps its logs in a folder of that name if it failed.
+  virtual void end(const std::string& scenario, bool failed) = 0;
+
+  // Makes exactly these run; already running ones are left alone.
+  virtual base::Result<void> run_only(const std::vector<Process>& processes) = 0;
+  virtual base::Result<void> start(Process process) = 0;
+  // `kill`: without a moment's notice; else asked to end, as by SIGTERM. Returns when it has ended.
+  virtual base::Result<void> stop(Process process, bool kill) = 0;
+
+  // Writes logged from position `from` on. Positions only grow; position() is the end of the log.
+  virtual std::size_t position() = 0;
+  virtual std::vector<WriteRecord> writes(std::size_t from) = 0;
+  // What core and driver did since the last call that they must never do, whatever the scenario: forbidden requests,
+  // unguarded or empty writes.
+  virtual std::vector<std::string> take_breaches() = 0;
+
+  // Stores an object as a server with an older CRD would have: without the rules of ours.
+  virtual base::Result<void> store_unchecked(const boost::json::object& object) = 0;
+};
+
+}  // namespace scenarios

@@ -1,0 +1,25 @@
+#include "scenarios/open_backend.h"
+
+namespace scenarios {
+
+void add_options(CLI::App& app, BackendOptions& options) {
+  auto& real = options.real;
+  real.sources = ".";
+  app.add_option("--plane", real.plane,
+                 "run on the real control plane that `tests/real/plane start` was given this folder for");
+  app.add_option("--sources", real.sources, "root of the source tree");
+  app.add_option("--binaries", real.binaries, "folder of address-controller and metallb-iad");
+  app.add_option("--metallb", real.metallb, "MetalLB of the real control plane: 0.15 or 0.16");
+  app.add_option("--logs", real.logs, "where the logs of failing scenarios go");
+  app.add_option("--port", real.port, "first of four ports for the controllers' probes and metrics");
+}
+
+base::Result<std::unique_ptr<Backend>> open_backend(const BackendOptions& options, bool with_controllers) {
+  if (options.real.plane.empty()) return base::fail("--plane is missing");
+  auto backend = RealBackend::open(options.real);
+  if (!backend) return base::fail(backend.error().message);
+  if (auto prepared = (*backend)->prepare(with_controllers); !prepared) return base::fail(prepared.error().message);
+  return std::move(*backend);
+}
+
+}  // namespace scenarios
