@@ -18,9 +18,11 @@ struct Widget : Object {
 inline base::Result<ObjectPtr> decode_widget(std::string_view json) {
   boost::system::error_code failed;
   const boost::json::value value = boost::json::parse({json.data(), json.size()}, failed);
-  if (failed || !value.is_object() || !value.as_object().contains("metadata")) return base::fail("not a widget");
+  const auto* top = failed ? nullptr : value.if_object();
+  const auto* metadata = top == nullptr ? nullptr : top->if_contains("metadata");
+  if (metadata == nullptr || !metadata->is_object()) return base::fail("not a widget");
   auto widget = std::make_shared<Widget>();
-  const boost::json::object& meta = value.at("metadata").as_object();
+  const boost::json::object& meta = metadata->as_object();
   const auto text = [&](const char* key) {
     const auto* found = meta.if_contains(key);
     return found == nullptr || !found->is_string() ? std::string() : std::string(found->as_string());
@@ -30,8 +32,9 @@ inline base::Result<ObjectPtr> decode_widget(std::string_view json) {
   widget->meta.uid = text("uid");
   widget->meta.resourceVersion = text("resourceVersion");
   if (widget->meta.name.empty()) return base::fail("a widget without a name");
-  if (const auto* spec = value.as_object().if_contains("spec"))
-    widget->size = spec->at("size").to_number<std::int64_t>();
+  const auto* spec = top->if_contains("spec");
+  const auto* size = spec == nullptr || !spec->is_object() ? nullptr : spec->as_object().if_contains("size");
+  if (size != nullptr && size->is_int64()) widget->size = size->as_int64();
   return ObjectPtr(std::move(widget));
 }
 
