@@ -56,9 +56,12 @@ struct Bucket {
       const int order = a.order.compare(b.order);
       return order != 0 ? order < 0 : *a.slot->name < *b.slot->name;
     }
+    // To find the first member at or after a position.
+    friend bool operator<(const Member& a, std::string_view order) { return a.order < order; }
+    friend bool operator<(std::string_view order, const Member& a) { return order < a.order; }
   };
   Node node;  // changes when membership or order changes
-  std::set<Member> members;
+  std::set<Member, std::less<>> members;
   bool doubtful = false;  // noted for collect()
 };
 

@@ -15,15 +15,15 @@ const Object* View::read(const Kind& kind, std::string_view ns, std::string_view
   return slot.object.get();
 }
 
-void View::walk(const Kind& kind, std::string_view index, std::string_view bucket,
+void View::walk(const Kind& kind, std::string_view index, std::string_view bucket, std::string_view from,
                 const std::function<bool(const Object&)>& visit) {
   Store& store = world_.store(kind);
   if (!available(kind)) return;
   Bucket& place = store.bucket(store.index_of(index), bucket);
   world_.dependencies().note(place.node);
-  for (const Bucket::Member& member : place.members) {
-    world_.dependencies().note(member.slot->node);
-    if (!visit(*member.slot->object)) return;
+  for (auto member = place.members.lower_bound(from); member != place.members.end(); ++member) {
+    world_.dependencies().note(member->slot->node);
+    if (!visit(*member->slot->object)) return;
   }
 }
 

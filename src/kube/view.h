@@ -29,6 +29,7 @@ struct FactBucket {
 // What is kept for one key between passes, and offered through the view.
 struct KeyMemory {
   int failures = 0;                                          // passes in a row whose plan failed
+  std::string refusal;                                       // the server's words about the last of them; "" if none
   std::map<std::string, base::MonoTime, std::less<>> since;  // facts that held without a break since
   struct Bucket {
     double tokens = 0;
@@ -78,7 +79,14 @@ class View {
   // Visits a bucket in order until `visit` returns false. Records the bucket and every object visited.
   template <class T>
   void each(std::string_view index, std::string_view bucket, const std::function<bool(const T&)>& visit) {
-    walk(T::kind(), index, bucket, [&](const Object& o) { return visit(static_cast<const T&>(o)); });
+    each_from<T>(index, bucket, {}, visit);
+  }
+  // As each(), starting with the first member whose order is not less than `from`: costs what is visited, whatever the
+  // bucket's size.
+  template <class T>
+  void each_from(std::string_view index, std::string_view bucket, std::string_view from,
+                 const std::function<bool(const T&)>& visit) {
+    walk(T::kind(), index, bucket, from, [&](const Object& o) { return visit(static_cast<const T&>(o)); });
   }
   template <class T>
   std::vector<const T*> all(std::string_view index, std::string_view bucket) {
@@ -115,13 +123,15 @@ class View {
   // Token bucket per key: zero if a token is there now (draw it with Plan::spends), else how long until there is one.
   base::Duration throttle(std::string_view name, int burst, base::Duration refill);
   int failures() const { return memory_.failures; }
+  // What the server said to the write that failed last, while failures() > 0; "" if it said nothing. For people.
+  const std::string& refusal() const { return memory_.refusal; }
   std::uint64_t entropy() { return world_.entropy(); }
   // RFC 3339, seconds: for lastTransitionTime. Never for decisions.
   std::string wall_text() const;
 
  private:
   const Object* read(const Kind& kind, std::string_view ns, std::string_view name);
-  void walk(const Kind& kind, std::string_view index, std::string_view bucket,
+  void walk(const Kind& kind, std::string_view index, std::string_view bucket, std::string_view from,
             const std::function<bool(const Object&)>& visit);
   std::size_t size_of(const Kind& kind, std::string_view index, std::string_view bucket);
 
