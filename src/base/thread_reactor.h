@@ -2,14 +2,12 @@
 #pragma once
 
 #include <condition_variable>
-#include <cstdint>
-#include <map>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/reactor.h"
+#include "base/timer_queue.h"
 
 namespace base {
 
@@ -27,8 +25,8 @@ class ThreadReactor final : public Reactor {
   MonoTime now() const override { return std::chrono::steady_clock::now(); }
   WallTime wall() const override { return std::chrono::system_clock::now(); }
   void post(Task task) override;
-  TimerId at(MonoTime when, Task task) override;
-  void cancel(TimerId timer) override;
+  TimerId at(MonoTime when, Task task) override { return timers_.add(when, std::move(task)); }
+  void cancel(TimerId timer) override { timers_.cancel(timer); }
 
   // Runs tasks and timers until stop(): the task that is running is finished, what is left stays for a later run().
   // Posted tasks and due timers alternate in batches, so that neither can starve the other.
@@ -37,17 +35,12 @@ class ThreadReactor final : public Reactor {
   void stop();
 
  private:
-  using TimerKey = std::pair<MonoTime, std::uint64_t>;
-
   void wait_for_work();
   void run_posted();
-  void run_due_timers();
   bool stopped();
 
   // Owned by the reactor's thread.
-  std::map<TimerKey, Task> timers_;
-  std::unordered_map<std::uint64_t, MonoTime> timer_times_;
-  std::uint64_t last_timer_ = 0;
+  TimerQueue timers_;
   std::vector<Task> batch_;
   std::size_t batch_next_ = 0;
 
