@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+
 namespace scenarios {
 
 std::string_view to_string(Process process) {
@@ -14,6 +16,14 @@ std::string_view to_string(Process process) {
       return "metallb";
   }
   return "";
+}
+
+std::string folder_name(std::string_view scenario) {
+  std::string out(scenario);
+  for (char& c : out) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '-';
+  }
+  return out;
 }
 
 base::Result<Process> process_named(std::string_view name) {

@@ -21,6 +21,9 @@ enum class Process : std::uint8_t { core, driver, metallb };
 std::string_view to_string(Process process);
 base::Result<Process> process_named(std::string_view name);
 
+// A scenario's name as the name of the folder of its logs.
+std::string folder_name(std::string_view scenario);
+
 // One request that asked for a change, as the server saw it.
 struct WriteRecord {
   std::string user;    // "core", "driver", "metallb", "admin", …

@@ -237,7 +237,19 @@ class Parser {
       need(")");
     }
     arguments.resize(2);
+    if (name == "condition") return condition(current, text_of(arguments[0]));
     return apply(name, arguments[0], arguments[1]);
+  }
+  // The condition of that type of an object, or of its status.
+  static Value condition(const Value& current, const std::string& type) {
+    Value conditions = field(current, "conditions");
+    if (conditions.is_null()) conditions = field(field(current, "status"), "conditions");
+    if (const auto* list = conditions.if_array()) {
+      for (const auto& item : *list) {
+        if (field(item, "type") == Value(type)) return item;
+      }
+    }
+    return nullptr;
   }
   static std::string text_of(const Value& v) { return v.is_string() ? std::string(v.as_string()) : json::serialize(v); }
   Value apply(const std::string& name, const Value& a, const Value& b) {

@@ -2,9 +2,12 @@
 //
 //   a.b  a."x/y"  a[0]  a[-1]  a[*].b  a[?type == 'Bound'].status  x | [0]  @  $binding  $binding.path
 //   == != < <= > >=  && || !  'text'  `json`  12
-//   length contains starts_with ends_with sort keys values join to_string in_network repeat
+//   length contains starts_with ends_with sort keys values join to_string
+//   condition('Bound')          the condition of that type of the current object or status
+//   in_network(address, 'cidr') whether the network contains the address
+//   repeat('text', times)
 //
-// in_network(address, 'cidr') and repeat('text', times) are ours. Missing fields are null, as in JMESPath.
+// The last three are ours. Missing fields are null, as in JMESPath.
 #pragma once
 
 #include <boost/json/value.hpp>

@@ -74,6 +74,11 @@ base::Result<void> RealBackend::prepare(bool with_controllers) {
     if (!served) return served;
   }
   if (!with_controllers) return {};
+  const json::object metallb{
+      {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", json::object{{"name", "metallb-system"}}}};
+  if (auto made = client.apply({*resource_of("Namespace", {}), {}, "metallb-system"}, metallb); !made.accepted()) {
+    return base::fail(made.message());
+  }
   for (const auto* user : {"core", "driver"}) {
     if (auto applied = apply_file(fmt::format("{}/deploy/{}.yaml", options_.sources, user), user); !applied)
       return applied;
@@ -213,11 +218,7 @@ base::Result<void> RealBackend::begin(const std::string&) {
 
 void RealBackend::end(const std::string& scenario, bool failed) {
   if (!failed || options_.logs.empty()) return;
-  std::string folder = scenario;
-  for (char& c : folder) {
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '-';
-  }
-  const fs::path into = fs::path(options_.logs) / name_ / folder;
+  const fs::path into = fs::path(options_.logs) / name_ / folder_name(scenario);
   fs::create_directories(into);
   for (const auto& entry : fs::directory_iterator(options_.plane)) {
     if (entry.path().extension() != ".log") continue;

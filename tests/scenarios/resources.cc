@@ -92,12 +92,25 @@ std::vector<std::string> Outcome::fields() const {
   return out;
 }
 
+namespace {
+// Nobody reads them, and they make every message unreadable.
+void forget_managed_fields(json::value& body) {
+  auto* object = body.if_object();
+  if (!object) return;
+  if (auto* meta = object->if_contains("metadata"); meta && meta->is_object()) meta->as_object().erase("managedFields");
+  if (auto* items = object->if_contains("items"); items && items->is_array()) {
+    for (auto& item : items->as_array()) forget_managed_fields(item);
+  }
+}
+}  // namespace
+
 Outcome Client::send(kube::Request request) {
   const kube::Answer answer = backend_.send(user_, request);
   if (!answer) return {0, json::value(fmt::format("no answer: {}", answer.error().message)), {}};
   boost::system::error_code error;
   json::value body = json::parse(answer->body, error);
   if (error) body = json::value(answer->body);
+  forget_managed_fields(body);
   return {answer->status, std::move(body), answer->warnings};
 }
 
