@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
-#include "base/log.h"
+#include "kube/check.h"
 
 namespace kube {
 namespace {
@@ -24,12 +23,6 @@ constexpr int k_initial_cuts = 2;
 constexpr int k_silent_stalls = 2;
 constexpr int k_internal_errors = 5;
 constexpr int k_unreadable = 3;
-
-void check(bool holds, std::string_view what) {
-  if (holds) return;
-  base::log::error("Broken invariant", {base::log::kv("what", what)});
-  std::abort();
-}
 
 std::string key_of(const Object& object) { return object.meta.ns + "/" + object.meta.name; }
 
