@@ -35,6 +35,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
 
   void add_selectors(WatchMachine::Query& query) const;
   void alive();
+  void settle();
   void stop();
   // A continuation that runs `f(impl)` unless the reflector has stopped.
   template <class F>
@@ -53,6 +54,7 @@ struct Reflector::Impl : std::enable_shared_from_this<Reflector::Impl> {
   ReflectorStatus status;
   StreamId stream = StreamId::none;
   base::TimerId timer = base::TimerId::none;
+  bool settled = false;
   bool stopped = false;
 };
 
@@ -164,7 +166,8 @@ void Reflector::Impl::perform(WatchMachine::Replace replace) {
   base::log::debug("Listed", {kv("kind", options.kind->resource.kind), kv("objects", replace.objects.size()),
                               kv("resourceVersion", replace.version)});
   store.replace(std::move(replace.objects), replace.version);
-  if (!std::exchange(status.synced, true) && listener.synced) listener.synced();
+  status.synced = true;
+  settle();
 }
 
 void Reflector::Impl::perform(const WatchMachine::Apply& apply) {
@@ -191,9 +194,11 @@ void Reflector::Impl::perform(const WatchMachine::Report& report) {
 
 void Reflector::Impl::perform(const WatchMachine::Available& available) {
   status.available = available.yes;
+  store.set_served(available.yes);
   base::log::info(available.yes ? "The server serves this kind now" : "The server does not serve this kind",
                   {kv("kind", options.kind->resource.kind), kv("group", options.kind->resource.group)});
   if (listener.available) listener.available(available.yes);
+  if (!available.yes && options.policy.optional) settle();
 }
 
 void Reflector::Impl::perform(const WatchMachine::Count& count) {
@@ -202,6 +207,11 @@ void Reflector::Impl::perform(const WatchMachine::Count& count) {
      : count.what == Counter::watch_restart ? status.watch_restarts
                                             : status.streaming_fallbacks);
   if (listener.counted) listener.counted(count.what, count.reason);
+}
+
+// The store's first state is known.
+void Reflector::Impl::settle() {
+  if (!std::exchange(settled, true) && listener.settled) listener.settled();
 }
 
 // A sign of life.

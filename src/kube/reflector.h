@@ -42,7 +42,8 @@ class Reflector {
  public:
   // All of them optional, and called after the store is up to date.
   struct Listener {
-    std::function<void()> synced;         // after the first complete list
+    // Once: the store has its first complete list (see Store::replacing), or the optional kind is known to be missing.
+    std::function<void()> settled;
     std::function<void(bool)> available;  // the kind went missing, or is there again
     std::function<void(WatchMachine::Counter, std::string_view reason)> counted;
   };

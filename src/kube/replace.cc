@@ -1,4 +1,6 @@
 // Store::replace: a complete list becomes the store's content, in slices if it is long.
+#include <utility>
+
 #include "kube/check.h"
 #include "kube/store.h"
 
@@ -64,7 +66,12 @@ void Store::finish_replacement() {
   replacement_.reset();
   if (synced_) return;
   synced_ = true;
-  if (listener_.touched) listener_.touched(availability_);
+  if (served_ && listener_.touched) listener_.touched(availability_);
+}
+
+void Store::set_served(bool served) {
+  if (std::exchange(served_, served) == served) return;
+  if (synced_ && listener_.touched) listener_.touched(availability_);
 }
 
 }  // namespace kube

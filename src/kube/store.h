@@ -115,6 +115,12 @@ class Store {
   const std::string& version() const { return version_; }
   // Whether a first complete list is in.
   bool synced() const { return synced_; }
+  // Whether the server serves the kind at all, as far as is known: until told otherwise it does. Objects that were
+  // there when it went missing are kept, unseen by passes; a complete list follows when it is back.
+  void set_served(bool served);
+  bool served() const { return served_; }
+  // What passes may look at.
+  bool available() const { return synced_ && served_; }
   std::size_t size() const { return live_; }
   std::size_t slots() const { return slots_.size(); }
 
@@ -125,7 +131,7 @@ class Store {
   Bucket& bucket(std::size_t index, std::string_view bucket);
   // Position of an index by name; aborts if there is none (a bug).
   std::size_t index_of(std::string_view name) const;
-  // Changes when the store becomes synced.
+  // Changes with available().
   Node& availability() { return availability_; }
   // In no particular order.
   void for_each(const std::function<void(const ObjectPtr&)>& f) const;
@@ -181,6 +187,7 @@ class Store {
   std::uint32_t replacements_ = 0;
   std::string version_;
   bool synced_ = false;
+  bool served_ = true;
   Node availability_;
   std::size_t live_ = 0;
   std::vector<IndexEntry> entries_before_, entries_after_;  // scratch

@@ -61,9 +61,9 @@ bool View::busy(const Ref& target) {
 
 bool View::available(const Kind& kind) {
   Store& store = world_.store(kind);
-  if (store.synced()) return true;
+  // Noted either way: a kind can vanish as well as appear.
   world_.dependencies().note(store.availability());
-  return false;
+  return store.available();
 }
 
 bool View::confirmed(const Ref& target) const {

@@ -60,7 +60,7 @@ struct Fixture : ::testing::Test {
     options.kind = &widget_kind();
     reflector = std::make_unique<Reflector>(
         reactor, transport, store, std::move(options), 1,
-        Reflector::Listener{[this] { ++synced; }, [this](bool yes) { available.push_back(yes); }, {}});
+        Reflector::Listener{[this] { ++settled; }, [this](bool yes) { available.push_back(yes); }, {}});
     reflector->start();
   }
   static ReflectorOptions pages() {
@@ -84,7 +84,7 @@ struct Fixture : ::testing::Test {
   ScriptedTransport transport{reactor};
   Store store{widget_kind(), {}, {}};
   std::unique_ptr<Reflector> reflector;
-  int synced = 0;
+  int settled = 0;
   std::vector<bool> available;
 };
 using ReflectorTest = Fixture;
@@ -109,7 +109,7 @@ TEST_F(ReflectorTest, ListsAndEventsReachTheStore) {
   start(pages());
   EXPECT_FALSE(reflector->status().synced);
   transport.answer(200, list(widget_json(*widget("a", 3)) + "," + widget_json(*widget("b", 4)), 10));
-  EXPECT_EQ(synced, 1);
+  EXPECT_EQ(settled, 1);
   EXPECT_TRUE(store.synced());
   EXPECT_EQ(version_of("a"), "3");
   transport.headers();
@@ -167,6 +167,29 @@ TEST_F(ReflectorTest, AvailabilityIsToldOnceEachWay) {
   }
   transport.answer(200, list("", 5));
   EXPECT_EQ(available, (std::vector<bool>{false, true}));
+  EXPECT_EQ(settled, 1) << "a required kind has to come first";
+  EXPECT_TRUE(store.available());
+}
+
+TEST_F(ReflectorTest, AnOptionalKindThatIsMissingIsSettledAndMayComeAndGo) {
+  ReflectorOptions options = pages();
+  options.policy.optional = true;
+  start(std::move(options));
+  EXPECT_EQ(settled, 0);
+  transport.answer(404, "404 page not found\n");
+  EXPECT_EQ(settled, 1) << "reconcilers may start: nothing is going to come";
+  EXPECT_FALSE(store.available());
+  reactor.advance(20s);
+  transport.answer(200, list(widget_json(*widget("a", 3)), 5));
+  EXPECT_EQ(settled, 1);
+  EXPECT_TRUE(store.available());
+  transport.post(transport.stream->closed([] {
+    Response gone;
+    gone.status = 404;
+    return gone;
+  }()));
+  EXPECT_FALSE(store.available());
+  EXPECT_TRUE(store.synced());
 }
 
 TEST_F(ReflectorTest, NothingHappensAfterStop) {
