@@ -1,0 +1,222 @@
+#include "sandbox/api_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <vector>
+
+#include "sandbox/metadata.h"
+#include "sandbox/server_impl.h"
+#include "sandbox/yaml.h"
+
+namespace sandbox {
+namespace {
+
+bool is_write(std::string_view verb) { return verb != "get" && verb != "list" && verb != "watch" && !verb.empty(); }
+
+Access access_of(const RequestInfo& info, std::string_view user) {
+  Access access{.user = std::string(user),
+                .verb = info.verb,
+                .group = info.group,
+                .resource = info.plural,
+                .ns = info.ns,
+                .name = info.name};
+  if (!info.subresource.empty()) access.resource += "/" + info.subresource;
+  return access;
+}
+
+RequestInfo request_for(std::string_view path) {
+  kube::Request request;
+  request.path = path;
+  return parse_request(request);
+}
+
+Failure refused(const Access& access, const RequestInfo& info) {
+  const std::string where =
+      access.ns.empty() ? "at the cluster scope" : fmt::format("in the namespace \"{}\"", access.ns);
+  return forbidden({info.group, info.plural, info.name},
+                   fmt::format("User \"{}\" cannot {} resource \"{}\" in API group \"{}\" {}", access.user, access.verb,
+                               access.resource, access.group, where));
+}
+
+}  // namespace
+
+ApiServer::Impl::Impl(base::Reactor& the_reactor, ServerOptions the_options)
+    : reactor(the_reactor), config(std::move(the_options)), random(config.seed), storage(config.history) {
+  register_builtin_kinds();
+  storage.observe([this](const Change& change) { on_change(change); });
+  for (const std::string_view name : {"default", "kube-node-lease", "kube-public", "kube-system"}) {
+    Target target;
+    target.kind = namespaces;
+    json::object object{{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", name}}}};
+    (void)store_new(target, std::move(object));
+  }
+}
+
+Outcome<Target> ApiServer::Impl::route(const kube::Request& request, std::string_view user) const {
+  Target target;
+  target.info = parse_request(request);
+  const RequestInfo& info = target.info;
+  if (info.verb.empty()) return refuse(method_not_allowed());
+  if (authorizer) {
+    const Access access = access_of(info, user);
+    if (!authorizer(access)) return refuse(refused(access, info));
+  }
+  target.kind = find_kind(info.group, info.version, info.plural);
+  if (target.kind == nullptr) {
+    for (const auto& [key, kind] : kinds) {
+      if (kind->group == info.group && kind->version == info.version) return refuse(no_such_resource());
+    }
+    return refuse(page_not_found());
+  }
+  const std::string_view sub = info.subresource;
+  const bool served =
+      sub.empty() || (sub == "status" && target.kind->status) || (sub == "finalize" && target.kind == namespaces);
+  if (!served || (!target.kind->namespaced && !info.ns.empty())) return refuse(no_such_resource());
+  if (target.kind->namespaced && info.ns.empty() && (!info.name.empty() || is_write(info.verb)))
+    return refuse(page_not_found());
+  target.dry_run = info.param("dryRun") == "All";
+  return target;
+}
+
+Outcome<kube::Response> ApiServer::Impl::dispatch(Target& target, const kube::Request& request) {
+  const RequestInfo& info = target.info;
+  if (info.verb == "get") return get(target);
+  if (info.verb == "list") return list(target);
+  if (info.verb == "create" && info.name.empty()) return create(target, request);
+  if (info.verb == "update" && !info.name.empty()) return update(target, request);
+  if (info.verb == "patch" && !info.name.empty()) return patch(target, request);
+  if (info.verb == "delete" && info.subresource.empty()) return remove(target, request);
+  if (info.verb == "deletecollection") return remove_collection(target, request);
+  return refuse(method_not_allowed());
+}
+
+ApiServer::ApiServer(base::Reactor& reactor, ServerOptions options)
+    : impl_(std::make_unique<Impl>(reactor, std::move(options))) {}
+
+ApiServer::~ApiServer() {
+  while (!impl_->watchers.empty()) impl_->drop_watcher(impl_->watchers.begin()->first);
+}
+
+kube::Response ApiServer::handle(const kube::Request& request, std::string_view user) {
+  const RequestInfo info = parse_request(request);
+  if (!info.resource) {
+    if (auto found = impl_->discovery(info)) return *found;
+    return page_not_found().response();
+  }
+  const std::uint64_t before = impl_->storage.revision();
+  Outcome<kube::Response> outcome = [&]() -> Outcome<kube::Response> {
+    auto target = impl_->route(request, user);
+    if (!target) return std::unexpected(target.error());
+    auto response = impl_->dispatch(*target, request);
+    if (response) response->warnings = std::move(target->warnings);
+    return response;
+  }();
+  kube::Response response = outcome ? std::move(*outcome) : outcome.error().response();
+  if (impl_->audit && is_write(info.verb)) {
+    const std::uint64_t after = impl_->storage.revision();
+    impl_->audit({impl_->reactor.now(), access_of(info, user), response.status, after != before, after});
+  }
+  return response;
+}
+
+bool ApiServer::is_watch(const kube::Request& request) { return parse_request(request).verb == "watch"; }
+
+std::expected<WatchId, kube::Response> ApiServer::watch(const kube::Request& request, std::string_view user,
+                                                        WatchSink& sink) {
+  auto target = impl_->route(request, user);
+  if (!target) return std::unexpected(target.error().response());
+  auto id = impl_->start_watch(*target, sink);
+  if (!id) return std::unexpected(id.error().response());
+  return *id;
+}
+
+void ApiServer::unwatch(WatchId id) { impl_->drop_watcher(id); }
+
+void ApiServer::set_authorizer(Authorizer authorizer) { impl_->authorizer = std::move(authorizer); }
+void ApiServer::set_audit(AuditSink sink) { impl_->audit = std::move(sink); }
+std::uint64_t ApiServer::revision() const { return impl_->storage.revision(); }
+void ApiServer::compact() { impl_->storage.compact(); }
+std::size_t ApiServer::open_watches() const { return impl_->watchers.size(); }
+
+void ApiServer::end_watches() {
+  std::vector<WatchId> ids;
+  for (const auto& [id, watcher] : impl_->watchers) ids.push_back(id);
+  for (const WatchId id : ids) impl_->end_watch(id);
+}
+
+void ApiServer::set_revision(std::uint64_t revision) {
+  impl_->storage.set_revision(revision);
+  end_watches();
+}
+
+void ApiServer::load_crds(std::string_view yaml) {
+  auto documents = parse_yaml(yaml);
+  if (!documents) throw std::runtime_error(documents.error().message);
+  for (json::value& document : *documents) {
+    if (!document.is_object()) throw std::runtime_error("a CustomResourceDefinition is an object");
+    json::object& object = document.get_object();
+    Target target;
+    target.kind = impl_->definitions;
+    if (auto stored = impl_->store_new(target, std::move(object)); !stored) {
+      throw std::runtime_error(stored.error().message);
+    }
+  }
+}
+
+void ApiServer::load_crds(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  if (files.empty()) throw std::runtime_error("no CustomResourceDefinitions in " + folder.string());
+  for (const auto& file : files) {
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    try {
+      load_crds(std::string_view(text.str()));
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(file.string() + ": " + error.what());
+    }
+  }
+}
+
+void ApiServer::put_raw(std::string_view text) {
+  auto document = parse_json(text);
+  if (!document || !document->is_object()) throw std::runtime_error("put_raw: not a JSON object");
+  json::object& object = document->get_object();
+  const Kind* kind = impl_->find_kind_of(object);
+  if (kind == nullptr) throw std::runtime_error("put_raw: unknown kind");
+  json::object& metadata = make_object(object, {"metadata"});
+  if (!metadata.contains("uid")) metadata["uid"] = impl_->new_uid();
+  if (!metadata.contains("creationTimestamp")) metadata["creationTimestamp"] = impl_->now();
+  const std::string key = Storage::key(text_at(metadata, {"namespace"}), text_at(metadata, {"name"}));
+  const VersionPtr before = impl_->storage.get(*kind, key);
+  const VersionPtr after = impl_->storage.put(*kind, key, std::move(object));
+  impl_->committed(*kind, before == nullptr ? nullptr : &before->document, &after->document);
+}
+
+std::optional<std::string> ApiServer::get_raw(std::string_view path) const {
+  const RequestInfo info = request_for(path);
+  const Kind* kind = impl_->find_kind(info.group, info.version, info.plural);
+  if (kind == nullptr) return std::nullopt;
+  const VersionPtr found = impl_->storage.get(kind->stored_as(), Storage::key(info.ns, info.name));
+  if (found == nullptr) return std::nullopt;
+  return to_text(shown(*kind, found->document));
+}
+
+void ApiServer::remove_raw(std::string_view path) {
+  const RequestInfo info = request_for(path);
+  const Kind* kind = impl_->find_kind(info.group, info.version, info.plural);
+  if (kind == nullptr) return;
+  const VersionPtr found = impl_->storage.get(kind->stored_as(), Storage::key(info.ns, info.name));
+  if (found == nullptr) return;
+  impl_->storage.remove(kind->stored_as(), Storage::key(info.ns, info.name));
+  impl_->committed(kind->stored_as(), &found->document, nullptr);
+}
+
+}  // namespace sandbox

@@ -1,0 +1,118 @@
+// A Kubernetes API server in memory: requests in, responses out, watches as lines. Behaves as kube-apiserver 1.36 does
+// for everything that controllers can see; no network, no threads, no time of its own.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/reactor.h"
+#include "kube/transport.h"
+
+namespace sandbox {
+
+class Storage;
+struct Change;
+
+// What a caller is about to do, as RBAC sees it.
+struct Access {
+  std::string user = {};
+  std::string verb = {};
+  std::string group = {};
+  std::string resource = {};  // "services" or "services/status"
+  std::string ns = {};
+  std::string name = {};
+};
+// Says whether `access` is allowed. Without one everything is.
+using Authorizer = std::function<bool(const Access&)>;
+
+// One line of the audit log: a request that would change something, with its outcome.
+struct AuditEntry {
+  base::MonoTime when;
+  Access access;
+  int code = 0;
+  bool changed = false;  // whether the store has a new revision because of it
+  std::uint64_t revision = 0;
+};
+using AuditSink = std::function<void(const AuditEntry&)>;
+
+struct ServerOptions {
+  std::uint64_t seed = 1;  // of uids, generated names and addresses
+  // Ranges that Services take their cluster IPs from; the first is the default family. An empty text switches the
+  // second off.
+  std::string service_cidr = "10.96.0.0/16";
+  std::string second_service_cidr = "fd00:96::/112";
+  std::size_t history = 100'000;  // changes of one kind that watches can start from
+  base::Duration bookmark_interval = std::chrono::seconds(60);
+};
+
+enum class WatchId : std::uint64_t { none = 0 };
+
+// Receives one watch's events. Calls come from within the server's calls and timers and must not call the server back.
+class WatchSink {
+ public:
+  virtual ~WatchSink() = default;
+  // One event: a JSON document with its line feed. Shared by all who receive it.
+  virtual void event(std::shared_ptr<const std::string> line) = 0;
+  // The server ended the watch; its id is no longer valid.
+  virtual void ended() = 0;
+};
+
+// Not thread-safe: everything happens on the reactor's thread.
+class ApiServer {
+ public:
+  // `reactor` gives the clock (creationTimestamp, …) and the timers of watches; it outlives the server.
+  explicit ApiServer(base::Reactor& reactor, ServerOptions options = {});
+  ~ApiServer();
+  ApiServer(const ApiServer&) = delete;
+  ApiServer& operator=(const ApiServer&) = delete;
+
+  // Registers the CustomResourceDefinitions of a YAML stream or of all *.yaml in a folder. Throws std::runtime_error
+  // that names the file and what is wrong, also if a schema keyword or a validation rule is not implemented.
+  void load_crds(std::string_view yaml);
+  void load_crds(const std::filesystem::path& folder);
+  // Registers MetalLB's kinds (group metallb.io) by the sandbox's own descriptions of them.
+  void load_metallb_crds();
+
+  // Answers any request except watches.
+  kube::Response handle(const kube::Request& request, std::string_view user);
+  static bool is_watch(const kube::Request& request);
+  // Starts a watch: the events that are due at once arrive at `sink` before this returns. A refusal is the response to
+  // give. `sink` must live until unwatch() or ended().
+  std::expected<WatchId, kube::Response> watch(const kube::Request& request, std::string_view user, WatchSink& sink);
+  void unwatch(WatchId id);
+
+  void set_authorizer(Authorizer authorizer);
+  void set_audit(AuditSink sink);
+
+  std::uint64_t revision() const;
+  // Forgets the history: watches and pages from before now get 410.
+  void compact();
+  // Ends all watches, as a restart of the server does.
+  void end_watches();
+  std::size_t open_watches() const;
+
+  // Back doors for tests and checkers, past validation, authorization and audit.
+  // Stores a document as it is (it names its own apiVersion, kind, namespace and name); creates or replaces.
+  void put_raw(std::string_view json);
+  // The stored document of "/api/v1/namespaces/x/services/y", nullopt if there is none.
+  std::optional<std::string> get_raw(std::string_view path) const;
+  // Removes the object at `path` whatever its finalizers say.
+  void remove_raw(std::string_view path);
+  // Sets the revision counter back, as restoring an older backup of the store does.
+  void set_revision(std::uint64_t revision);
+
+  struct Impl;
+  // For the other parts of the sandbox.
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sandbox

@@ -1,0 +1,142 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/array.hpp>
+
+#include "sandbox/metadata.h"
+#include "sandbox/server_impl.h"
+
+namespace sandbox {
+namespace {
+
+constexpr auto immortal = std::to_array<std::string_view>({"default", "kube-node-lease", "kube-public", "kube-system"});
+
+void set_member(std::vector<std::string>& list, const std::string& item, bool wanted) {
+  std::erase(list, item);
+  if (wanted) list.push_back(item);
+}
+
+}  // namespace
+
+Outcome<ApiServer::Impl::DeleteOptions> ApiServer::Impl::delete_options(const Target& target,
+                                                                        const kube::Request& request) const {
+  DeleteOptions options;
+  options.propagation = target.info.param("propagationPolicy");
+  if (!request.body.empty()) {
+    const auto body = parse_json(request.body);
+    if (!body || !body->is_object()) {
+      return refuse(bad_request("the object provided is unrecognized (must be of type DeleteOptions)"));
+    }
+    const json::object& object = body->get_object();
+    options.uid = text_at(object, {"preconditions", "uid"});
+    options.resource_version = text_at(object, {"preconditions", "resourceVersion"});
+    if (const std::string_view policy = text_at(object, {"propagationPolicy"}); !policy.empty())
+      options.propagation = policy;
+  }
+  static constexpr auto policies = std::to_array<std::string_view>({"", "Foreground", "Background", "Orphan"});
+  if (std::ranges::find(policies, options.propagation) == policies.end()) {
+    return refuse(invalid({"meta.k8s.io", "DeleteOptions", ""},
+                          {field_not_supported("propagationPolicy", quote(options.propagation),
+                                               {"\"Foreground\"", "\"Background\"", "\"Orphan\"", "\"nil\""})}));
+  }
+  return options;
+}
+
+Outcome<std::pair<json::object, bool>> ApiServer::Impl::remove_one(const Target& target, const DeleteOptions& options) {
+  const Kind& kind = target.kind->stored_as();
+  const std::string& name = target.info.name;
+  const std::string key = target.key();
+  if (&kind == namespaces && std::ranges::find(immortal, name) != immortal.end()) {
+    return refuse(forbidden(kind.subject(name), "this namespace may not be deleted"));
+  }
+  const VersionPtr current = storage.get(kind, key);
+  if (current == nullptr) return refuse(not_found(kind.subject(name)));
+  const std::string_view uid = text_at(current->document, {"metadata", "uid"});
+  if (!options.uid.empty() && options.uid != uid) {
+    return refuse(
+        conflict(kind.kind_subject(name),
+                 fmt::format("the UID in the precondition ({}) does not match the UID in record ({}). The object might "
+                             "have been deleted and then recreated",
+                             options.uid, uid)));
+  }
+  const std::string revision = std::to_string(current->revision);
+  if (!options.resource_version.empty() && options.resource_version != revision) {
+    return refuse(conflict(
+        kind.kind_subject(name),
+        fmt::format("the ResourceVersion in the precondition ({}) does not match the ResourceVersion in record "
+                    "({}). The object might have been modified",
+                    options.resource_version, revision)));
+  }
+  std::vector<std::string> finalizers = finalizers_of(current->document);
+  if (!options.propagation.empty()) {
+    set_member(finalizers, "orphan", options.propagation == "Orphan");
+    set_member(finalizers, "foregroundDeletion", options.propagation == "Foreground");
+  }
+  json::object next = current->document;
+  set_finalizers(next, finalizers);
+  if (!kind.strategy->held(next)) {
+    if (target.dry_run) return std::pair{std::move(next), true};
+    json::object last = storage.remove(kind, key);
+    committed(kind, &current->document, nullptr);
+    return std::pair{std::move(last), true};
+  }
+  json::object& metadata = make_object(next, {"metadata"});
+  if (!metadata.contains("deletionTimestamp")) {
+    metadata["deletionTimestamp"] = now();
+    if (metadata.contains("generation")) metadata["generation"] = int_at(metadata, {"generation"}) + 1;
+    kind.strategy->deletion_started(next);
+  }
+  if (target.dry_run || same(next, current->document)) return std::pair{std::move(next), false};
+  const VersionPtr stored = storage.put(kind, key, std::move(next));
+  committed(kind, &current->document, &stored->document);
+  return std::pair{stored->document, false};
+}
+
+Outcome<kube::Response> ApiServer::Impl::remove(Target& target, const kube::Request& request) {
+  const auto options = delete_options(target, request);
+  if (!options) return std::unexpected(options.error());
+  auto removed = remove_one(target, *options);
+  if (!removed) return std::unexpected(removed.error());
+  const auto& [object, gone] = *removed;
+  const Kind& kind = target.kind->stored_as();
+  if (!gone || kind.returns_deleted) return answer(200, target, object);
+  json::object details{{"name", target.info.name}};
+  if (!kind.group.empty()) details["group"] = kind.group;
+  details["kind"] = kind.plural;
+  details["uid"] = text_at(object, {"metadata", "uid"});
+  kube::Response response;
+  response.status = 200;
+  response.content_type = "application/json";
+  response.body = to_text(json::object{{"kind", "Status"},
+                                       {"apiVersion", "v1"},
+                                       {"metadata", json::object()},
+                                       {"status", "Success"},
+                                       {"details", std::move(details)}});
+  return response;
+}
+
+Outcome<kube::Response> ApiServer::Impl::remove_collection(Target& target, const kube::Request& request) {
+  const auto options = delete_options(target, request);
+  if (!options) return std::unexpected(options.error());
+  const auto selection = selection_of(target.info, *target.kind);
+  if (!selection) return std::unexpected(selection.error());
+  auto listed = list(target);
+  if (!listed) return std::unexpected(listed.error());
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const auto& [key, version] : storage.objects(target.kind->stored_as())) {
+    const json::object document = shown(*target.kind, version->document);
+    if (!selection->matches(document)) continue;
+    names.emplace_back(text_at(document, {"metadata", "namespace"}), text_at(document, {"metadata", "name"}));
+  }
+  for (auto& [ns, name] : names) {
+    Target one = target;
+    one.info.ns = std::move(ns);
+    one.info.name = std::move(name);
+    auto removed = remove_one(one, *options);
+    if (!removed && removed.error().code != 404) return std::unexpected(removed.error());
+  }
+  return listed;
+}
+
+}  // namespace sandbox

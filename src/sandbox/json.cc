@@ -1,0 +1,265 @@
+#include "sandbox/json.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <charconv>
+
+namespace sandbox {
+namespace {
+
+template <class Object, class Value>
+Value* walk(Object& from, std::initializer_list<std::string_view> path) {
+  Object* object = &from;
+  Value* found = nullptr;
+  for (const std::string_view step : path) {
+    if (object == nullptr) return nullptr;
+    found = object->if_contains(step);
+    if (found == nullptr) return nullptr;
+    object = found->if_object();
+  }
+  return found;
+}
+
+}  // namespace
+
+const json::value* find(const json::object& from, std::initializer_list<std::string_view> path) {
+  return walk<const json::object, const json::value>(from, path);
+}
+
+json::value* find(json::object& from, std::initializer_list<std::string_view> path) {
+  return walk<json::object, json::value>(from, path);
+}
+
+std::string_view text_at(const json::object& from, std::initializer_list<std::string_view> path) {
+  const json::value* value = find(from, path);
+  return value != nullptr && value->is_string() ? view(value->get_string()) : std::string_view();
+}
+
+const json::object* object_at(const json::object& from, std::initializer_list<std::string_view> path) {
+  const json::value* value = find(from, path);
+  return value == nullptr ? nullptr : value->if_object();
+}
+
+json::object* object_at(json::object& from, std::initializer_list<std::string_view> path) {
+  json::value* value = find(from, path);
+  return value == nullptr ? nullptr : value->if_object();
+}
+
+json::object& make_object(json::object& from, std::initializer_list<std::string_view> path) {
+  json::object* object = &from;
+  for (const std::string_view step : path) {
+    json::value& next = (*object)[step];
+    if (!next.is_object()) next.emplace_object();
+    object = &next.get_object();
+  }
+  return *object;
+}
+
+const json::array* array_at(const json::object& from, std::initializer_list<std::string_view> path) {
+  const json::value* value = find(from, path);
+  return value == nullptr ? nullptr : value->if_array();
+}
+
+std::int64_t int_at(const json::object& from, std::initializer_list<std::string_view> path, std::int64_t otherwise) {
+  const json::value* value = find(from, path);
+  return value != nullptr && value->is_int64() ? value->get_int64() : otherwise;
+}
+
+bool bool_at(const json::object& from, std::initializer_list<std::string_view> path, bool otherwise) {
+  const json::value* value = find(from, path);
+  return value != nullptr && value->is_bool() ? value->get_bool() : otherwise;
+}
+
+bool same(const json::value& a, const json::value& b) {
+  if (a.is_number() && b.is_number()) {
+    return a.is_double() || b.is_double() ? a.to_number<double>() == b.to_number<double>() : a == b;
+  }
+  if (a.kind() != b.kind()) return false;
+  if (a.is_object()) {
+    const json::object& x = a.get_object();
+    const json::object& y = b.get_object();
+    return x.size() == y.size() && std::ranges::all_of(x, [&y](const json::key_value_pair& member) {
+             const json::value* other = y.if_contains(member.key());
+             return other != nullptr && same(member.value(), *other);
+           });
+  }
+  if (a.is_array()) {
+    return std::ranges::equal(a.get_array(), b.get_array(), [](const auto& x, const auto& y) { return same(x, y); });
+  }
+  return a == b;
+}
+
+base::Result<json::value> parse_json(std::string_view text) {
+  boost::system::error_code error;
+  json::parse_options options;
+  options.max_depth = 100;
+  json::value value = json::parse(text, error, {}, options);
+  if (error) return base::fail(error.message());
+  return value;
+}
+
+std::string to_text(const json::value& value) { return json::serialize(value); }
+
+void merge_patch(json::value& target, const json::value& patch) {
+  const json::object* members = patch.if_object();
+  if (members == nullptr) {
+    target = patch;
+    return;
+  }
+  if (!target.is_object()) target.emplace_object();
+  json::object& object = target.get_object();
+  for (const json::key_value_pair& member : *members) {
+    if (member.value().is_null()) {
+      object.erase(member.key());
+    } else {
+      merge_patch(object[member.key()], member.value());
+    }
+  }
+}
+
+base::Result<std::vector<std::string>> pointer_steps(std::string_view pointer) {
+  std::vector<std::string> steps;
+  if (pointer.empty()) return steps;
+  if (pointer.front() != '/') return base::fail("a JSON pointer starts with '/': " + std::string(pointer));
+  std::string step;
+  for (std::size_t i = 1; i <= pointer.size(); ++i) {
+    if (i == pointer.size() || pointer[i] == '/') {
+      steps.push_back(std::move(step));
+      step.clear();
+    } else if (pointer[i] == '~' && i + 1 < pointer.size() && (pointer[i + 1] == '0' || pointer[i + 1] == '1')) {
+      step += pointer[++i] == '0' ? '~' : '/';
+    } else {
+      step += pointer[i];
+    }
+  }
+  return steps;
+}
+
+namespace {
+
+base::Result<std::size_t> array_index(std::string_view step, std::size_t size) {
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);
+  if (error != std::errc() || end != step.data() + step.size()) return base::fail("not an index: " + std::string(step));
+  if (index >= size) return base::fail("index out of bounds: " + std::string(step));
+  return index;
+}
+
+base::Result<json::value*> follow(json::value& root, const std::vector<std::string>& steps, std::size_t count) {
+  json::value* at = &root;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (json::object* object = at->if_object()) {
+      at = object->if_contains(steps[i]);
+      if (at == nullptr) return base::fail("missing path: " + steps[i]);
+    } else if (json::array* array = at->if_array()) {
+      const auto index = array_index(steps[i], array->size());
+      if (!index) return std::unexpected(index.error());
+      at = &(*array)[*index];
+    } else {
+      return base::fail("missing path: " + steps[i]);
+    }
+  }
+  return at;
+}
+
+base::Result<json::value> pointer_get(json::value& root, const std::vector<std::string>& steps) {
+  auto found = follow(root, steps, steps.size());
+  if (!found) return std::unexpected(found.error());
+  return **found;
+}
+
+base::Result<json::value> pointer_remove(json::value& root, const std::vector<std::string>& steps) {
+  if (steps.empty()) return base::fail("the whole document cannot be removed");
+  auto parent = follow(root, steps, steps.size() - 1);
+  if (!parent) return std::unexpected(parent.error());
+  if (json::object* object = (*parent)->if_object()) {
+    json::value* member = object->if_contains(steps.back());
+    if (member == nullptr) return base::fail("missing path: " + steps.back());
+    json::value taken = std::move(*member);
+    object->erase(steps.back());
+    return taken;
+  }
+  json::array* array = (*parent)->if_array();
+  if (array == nullptr) return base::fail("missing path: " + steps.back());
+  const auto index = array_index(steps.back(), array->size());
+  if (!index) return std::unexpected(index.error());
+  json::value taken = std::move((*array)[*index]);
+  array->erase(array->begin() + static_cast<std::ptrdiff_t>(*index));
+  return taken;
+}
+
+base::Result<void> pointer_put(json::value& root, const std::vector<std::string>& steps, json::value value,
+                               bool replace) {
+  if (steps.empty()) {
+    root = std::move(value);
+    return {};
+  }
+  auto parent = follow(root, steps, steps.size() - 1);
+  if (!parent) return std::unexpected(parent.error());
+  if (json::object* object = (*parent)->if_object()) {
+    if (replace && !object->contains(steps.back())) return base::fail("missing path: " + steps.back());
+    (*object)[steps.back()] = std::move(value);
+    return {};
+  }
+  json::array* array = (*parent)->if_array();
+  if (array == nullptr) return base::fail("missing path: " + steps.back());
+  if (!replace && steps.back() == "-") {
+    array->push_back(std::move(value));
+    return {};
+  }
+  const auto index = array_index(steps.back(), array->size() + (replace ? 0 : 1));
+  if (!index) return std::unexpected(index.error());
+  if (replace) {
+    (*array)[*index] = std::move(value);
+  } else {
+    array->insert(array->begin() + static_cast<std::ptrdiff_t>(*index), std::move(value));
+  }
+  return {};
+}
+
+base::Result<void> apply_operation(json::value& root, const json::object& operation) {
+  const std::string_view op = text_at(operation, {"op"});
+  auto path = pointer_steps(text_at(operation, {"path"}));
+  if (!path) return std::unexpected(path.error());
+  const json::value* value = operation.if_contains("value");
+  if (op == "add" || op == "replace") {
+    return pointer_put(root, *path, value == nullptr ? json::value(nullptr) : *value, op == "replace");
+  }
+  if (op == "remove") {
+    auto removed = pointer_remove(root, *path);
+    if (!removed) return std::unexpected(removed.error());
+    return {};
+  }
+  if (op == "test") {
+    const json::value wanted = value == nullptr ? json::value(nullptr) : *value;
+    auto found = pointer_get(root, *path);
+    if (!found && !wanted.is_null()) return std::unexpected(found.error());
+    if (found && !same(*found, wanted)) return base::fail("test failed");
+    return {};
+  }
+  if (op == "move" || op == "copy") {
+    auto from = pointer_steps(text_at(operation, {"from"}));
+    if (!from) return std::unexpected(from.error());
+    auto taken = op == "move" ? pointer_remove(root, *from) : pointer_get(root, *from);
+    if (!taken) return std::unexpected(taken.error());
+    return pointer_put(root, *path, std::move(*taken), false);
+  }
+  return base::fail("unknown operation: " + std::string(op));
+}
+
+}  // namespace
+
+base::Result<json::value> json_patch(const json::value& document, const json::array& operations) {
+  json::value result = document;
+  for (const json::value& operation : operations) {
+    const json::object* members = operation.if_object();
+    if (members == nullptr) return base::fail("an operation of a JSON patch is an object");
+    auto applied = apply_operation(result, *members);
+    if (!applied) return std::unexpected(applied.error());
+  }
+  return result;
+}
+
+}  // namespace sandbox

@@ -1,0 +1,128 @@
+// The server's inside, shared by the files that implement it. Internal to the sandbox.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/random.h"
+#include "sandbox/api_server.h"
+#include "sandbox/failure.h"
+#include "sandbox/json.h"
+#include "sandbox/kind.h"
+#include "sandbox/request.h"
+#include "sandbox/selector.h"
+#include "sandbox/storage.h"
+
+namespace sandbox {
+
+// A request with its kind looked up.
+struct Target {
+  RequestInfo info;
+  const Kind* kind = nullptr;
+  bool dry_run = false;
+  std::vector<std::string> warnings;
+
+  std::string key() const { return Storage::key(info.ns, info.name); }
+};
+
+struct Selection {
+  LabelSelector labels;
+  FieldSelector fields;
+  std::string ns;
+  bool matches(const json::object& object) const;
+  bool plain() const { return labels.empty() && fields.empty(); }
+};
+
+struct Watcher {
+  WatchId id = WatchId::none;
+  const Kind* kind = nullptr;
+  Selection selection;
+  WatchSink* sink = nullptr;
+  bool bookmarks = false;
+  std::uint64_t from = 0;  // changes up to this revision are known already
+  base::TimerId deadline = base::TimerId::none;
+  base::TimerId bookmark = base::TimerId::none;
+};
+
+struct ApiServer::Impl {
+  Impl(base::Reactor& the_reactor, ServerOptions the_options);
+
+  base::Reactor& reactor;
+  ServerOptions config;
+  base::Random random;
+  Storage storage;
+  Authorizer authorizer;
+  AuditSink audit;
+  // by group, version, plural; kinds whose definition was deleted stay allocated, since watches may point to them
+  std::map<std::tuple<std::string, std::string, std::string>, std::shared_ptr<Kind>> kinds;
+  std::vector<std::shared_ptr<Kind>> retired;
+  const Kind* namespaces = nullptr;
+  const Kind* definitions = nullptr;
+  std::map<WatchId, std::unique_ptr<Watcher>> watchers;
+  std::uint64_t last_watch = 0;
+
+  // kinds.cc
+  void register_builtin_kinds();
+  const Kind& add_kind(Kind kind);
+  const Kind* find_kind(std::string_view group, std::string_view version, std::string_view plural) const;
+  const Kind* find_kind_of(const json::object& document) const;
+  // crds.cc
+  base::Result<void> define(const json::object& crd);
+  void undefine(const json::object& crd);
+
+  // api_server.cc
+  Outcome<Target> route(const kube::Request& request, std::string_view user) const;
+  Outcome<kube::Response> dispatch(Target& target, const kube::Request& request);
+
+  // reads.cc
+  Outcome<kube::Response> get(const Target& target) const;
+  Outcome<kube::Response> list(const Target& target) const;
+  Outcome<Selection> selection_of(const RequestInfo& info, const Kind& kind) const;
+  kube::Response answer(int code, const Target& target, const json::object& document) const;
+  std::optional<kube::Response> discovery(const RequestInfo& info) const;
+
+  // writes.cc
+  enum class Part : char { main, status, finalize };
+  Outcome<json::object> decode_body(const kube::Request& request, const Target& target) const;
+  Outcome<kube::Response> create(Target& target, const kube::Request& request);
+  Outcome<kube::Response> update(Target& target, const kube::Request& request);
+  Outcome<kube::Response> patch(Target& target, const kube::Request& request);
+  Outcome<json::object> store_new(Target& target, json::object object);
+  Outcome<json::object> store_next(Target& target, json::object next, const VersionPtr& current, Part part,
+                                   bool patched);
+  Outcome<void> check_document(Target& target, json::object& object, bool patched) const;
+  Outcome<void> check_namespace(const Target& target, std::string_view name) const;
+  void committed(const Kind& kind, const json::object* before, const json::object* after);
+  std::string new_uid();
+  std::string generated_name(std::string_view base_name);
+  std::string now() const;
+
+  // deletes.cc
+  Outcome<kube::Response> remove(Target& target, const kube::Request& request);
+  Outcome<kube::Response> remove_collection(Target& target, const kube::Request& request);
+  struct DeleteOptions {
+    std::string uid;
+    std::string resource_version;
+    std::string propagation;
+  };
+  Outcome<DeleteOptions> delete_options(const Target& target, const kube::Request& request) const;
+  // The final or intermediate object, and whether it is gone.
+  Outcome<std::pair<json::object, bool>> remove_one(const Target& target, const DeleteOptions& options);
+
+  // watches.cc
+  Outcome<WatchId> start_watch(const Target& target, WatchSink& sink);
+  void on_change(const Change& change);
+  void send_change(Watcher& watcher, const Change& change) const;
+  void send_bookmark(Watcher& watcher, bool initial_end) const;
+  void arm_bookmark(Watcher& watcher);
+  void end_watch(WatchId id);
+  void drop_watcher(WatchId id);
+};
+
+// The document as `kind` shows it (another version's view of the same storage is converted).
+json::object shown(const Kind& kind, const json::object& document);
+
+}  // namespace sandbox

@@ -1,0 +1,86 @@
+// The revision log: all kinds' objects with one monotonic version counter, like etcd. Internal to the sandbox.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox/json.h"
+#include "sandbox/kind.h"
+
+namespace sandbox {
+
+// One stored version of an object. Immutable; metadata.resourceVersion is `revision`.
+struct Version {
+  json::object document;
+  std::uint64_t revision = 0;
+  // The document as JSON text, made on first use.
+  const std::string& text() const;
+
+ private:
+  mutable std::string text_;
+};
+using VersionPtr = std::shared_ptr<const Version>;
+
+// One step of the log.
+struct Change {
+  const Kind* kind = nullptr;
+  std::string key = {};
+  VersionPtr before = {};  // nullptr: the object is new
+  VersionPtr after = {};   // nullptr: the object is gone
+  std::uint64_t revision = 0;
+};
+using ChangePtr = std::shared_ptr<const Change>;
+
+class Storage {
+ public:
+  using Objects = std::map<std::string, VersionPtr, std::less<>>;
+  using Observer = std::function<void(const Change&)>;
+
+  explicit Storage(std::size_t history) : history_(history) {}
+
+  // "ns/name", or "name" for cluster-scoped kinds: the order of keys is the order of lists.
+  static std::string key(std::string_view ns, std::string_view name);
+
+  std::uint64_t revision() const { return revision_; }
+  VersionPtr get(const Kind& kind, std::string_view key) const;
+  const Objects& objects(const Kind& kind) const;
+  // The objects as they were at `revision`; nullopt if the log no longer reaches back that far.
+  std::optional<Objects> objects_at(const Kind& kind, std::uint64_t revision) const;
+  // The changes after `revision`; nullopt if the log no longer reaches back that far.
+  std::optional<std::vector<ChangePtr>> changes_since(const Kind& kind, std::uint64_t revision) const;
+  // The oldest revision that changes_since still accepts.
+  std::uint64_t compacted(const Kind& kind) const;
+
+  VersionPtr put(const Kind& kind, const std::string& key, json::object document);
+  // Returns the last version's document with the revision of its removal, as DELETED events show it.
+  json::object remove(const Kind& kind, const std::string& key);
+  // Forgets all history: watches from before now get 410.
+  void compact();
+  // Sets the counter back or forward, as restoring a backup of the store does. History is forgotten.
+  void set_revision(std::uint64_t revision);
+
+  // Called after every change, in order. Observers are never removed; they outlive no storage.
+  void observe(Observer observer) { observers_.push_back(std::move(observer)); }
+
+ private:
+  struct Bucket {
+    Objects objects;
+    std::deque<ChangePtr> history;
+    std::uint64_t compacted = 0;
+  };
+  void record(Bucket& bucket, Change change);
+
+  std::size_t history_;
+  std::uint64_t revision_ = 1;
+  std::map<const Kind*, Bucket> buckets_;
+  std::vector<Observer> observers_;
+};
+
+}  // namespace sandbox

@@ -1,0 +1,392 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+
+#include "sandbox/metadata.h"
+#include "sandbox/server_impl.h"
+#include "sandbox/strategic.h"
+#include "sandbox/yaml.h"
+
+namespace sandbox {
+namespace {
+
+constexpr std::string_view json_type = "application/json";
+constexpr std::string_view yaml_type = "application/yaml";
+constexpr std::string_view merge_type = "application/merge-patch+json";
+constexpr std::string_view json_patch_type = "application/json-patch+json";
+constexpr std::string_view strategic_type = "application/strategic-merge-patch+json";
+
+std::string_view media_type(std::string_view content_type) { return content_type.substr(0, content_type.find(';')); }
+
+Failure wrong_type_in_patch(const json::object& document, std::string_view what) {
+  return invalid({}, {field_invalid("patch", quote(to_text(document)),
+                                    "json: cannot unmarshal into Go struct field " + std::string(what))});
+}
+
+// The document without what does not count for metadata.generation.
+bool same_besides_metadata_and_status(const json::object& a, const json::object& b) {
+  const auto covered = [](const json::object& x, const json::object& y) {
+    return std::ranges::all_of(x, [&y](const json::key_value_pair& member) {
+      const std::string_view name = member.key();
+      if (name == "metadata" || name == "status") return true;
+      const json::value* other = y.if_contains(name);
+      return other != nullptr && same(member.value(), *other);
+    });
+  };
+  return covered(a, b) && covered(b, a);
+}
+
+}  // namespace
+
+std::string ApiServer::Impl::now() const {
+  return timestamp(std::chrono::floor<std::chrono::seconds>(reactor.wall()).time_since_epoch().count());
+}
+
+std::string ApiServer::Impl::new_uid() {
+  const std::uint64_t a = random.next();
+  const std::uint64_t b = random.next();
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32U, (a >> 16U) & 0xffffU, a & 0xfffU,
+                     0x8000U | ((b >> 48U) & 0x3fffU), b & 0xffffffffffffULL);
+}
+
+std::string ApiServer::Impl::generated_name(std::string_view base_name) {
+  static constexpr std::string_view letters = "bcdfghjklmnpqrstvwxz2456789";
+  std::string name(base_name.substr(0, 58));
+  for (int i = 0; i < 5; ++i) name += letters[random.below(letters.size())];
+  return name;
+}
+
+void ApiServer::Impl::committed(const Kind& kind, const json::object* before, const json::object* after) {
+  kind.strategy->replaced(before, after);
+  if (&kind != definitions) return;
+  if (before != nullptr && after == nullptr) undefine(*before);
+  if (after != nullptr) (void)define(*after);  // validated when it was stored
+}
+
+Outcome<json::object> ApiServer::Impl::decode_body(const kube::Request& request, const Target& target) const {
+  const Kind& kind = *target.kind;
+  const std::string_view type = media_type(request.content_type);
+  if (!type.empty() && type != json_type && type != yaml_type) {
+    return refuse(
+        unsupported_media_type(fmt::format("the body of the request was in an unknown format - accepted media types "
+                                           "include: application/json, application/yaml{}",
+                                           kind.custom ? "" : ", application/vnd.kubernetes.protobuf")));
+  }
+  const auto unrecognized = [&](std::string_view why) {
+    return refuse(
+        bad_request(fmt::format("the object provided is unrecognized (must be of type {}): {}", kind.name, why)));
+  };
+  json::value body;
+  if (type == yaml_type) {
+    auto documents = parse_yaml(request.body);
+    if (!documents) return unrecognized("couldn't get version/kind; yaml parse error: " + documents.error().message);
+    if (!documents->empty()) body = std::move(documents->front());
+  } else {
+    auto parsed = parse_json(request.body);
+    if (!parsed)
+      return unrecognized(fmt::format("couldn't get version/kind; json parse error: {} ({})", parsed.error().message,
+                                      request.body.substr(0, 100)));
+    body = std::move(*parsed);
+  }
+  json::object* object = body.if_object();
+  if (object == nullptr) return unrecognized("the document is not an object");
+  const std::string_view stated_kind = text_at(*object, {"kind"});
+  const std::string_view stated_version = text_at(*object, {"apiVersion"});
+  if (kind.custom && stated_kind.empty()) {
+    return unrecognized(fmt::format("Object 'Kind' is missing in '{}'", request.body.substr(0, 200)));
+  }
+  if (!stated_version.empty() && stated_version != kind.api_version()) {
+    return refuse(
+        bad_request(fmt::format("the API version in the data ({}) does not match the expected API version ({})",
+                                stated_version, kind.api_version())));
+  }
+  if (!kind.custom && !stated_kind.empty() && stated_kind != kind.name) {
+    return refuse(bad_request(fmt::format(
+        "{0} in version \"{1}\" cannot be handled as a {2}: converting ({1}.{0}) to (core.{2}): unknown conversion",
+        stated_kind, kind.version, kind.name)));
+  }
+  if (stated_kind.empty()) (*object)["kind"] = kind.name;
+  if (stated_version.empty()) (*object)["apiVersion"] = kind.api_version();
+  return std::move(*object);
+}
+
+// Pruning, types of built-in fields, defaults. What was dropped becomes a warning, or a refusal if the client is
+// strict.
+Outcome<void> ApiServer::Impl::check_document(Target& target, json::object& object, bool patched) const {
+  const Kind& kind = target.kind->stored_as();
+  std::vector<std::string> unknown;
+  const std::string wrong = normalise_metadata(object, &unknown);
+  if (!wrong.empty()) {
+    if (patched) return refuse(wrong_type_in_patch(object, wrong));
+    return refuse(bad_request(fmt::format(
+        "{0} in version \"{1}\" cannot be handled as a {0}: json: cannot unmarshal into Go struct field {2}", kind.name,
+        kind.version, wrong)));
+  }
+  if (kind.schema != nullptr) {
+    // type and metadata are every schema's own
+    json::object document;
+    for (const std::string_view own : {"apiVersion", "kind", "metadata"}) {
+      document[own] = std::move(object[own]);
+      object.erase(own);
+    }
+    json::value whole(std::move(object));
+    kind.schema->prune(whole, &unknown);
+    if (!kind.custom) kind.schema->drop_empty(whole);
+    kind.schema->apply_defaults(whole);
+    for (json::key_value_pair& member : whole.get_object()) document[member.key()] = std::move(member.value());
+    object = std::move(document);
+    if (!kind.custom) {
+      Causes wrong_types;
+      kind.schema->validate(object, nullptr, wrong_types);
+      if (!wrong_types.empty()) {
+        const std::string what = fmt::format("{}.{}: {}", kind.name, wrong_types[0].field, wrong_types[0].message);
+        if (patched) return refuse(wrong_type_in_patch(object, what));
+        return refuse(bad_request(fmt::format(
+            "{0} in version \"{1}\" cannot be handled as a {0}: json: cannot unmarshal into Go struct field {2}",
+            kind.name, kind.version, what)));
+      }
+    }
+  }
+  const std::string_view validation = target.info.param("fieldValidation");
+  if (unknown.empty() || validation == "Ignore") return {};
+  for (std::string& field : unknown) field = fmt::format("unknown field \"{}\"", field);
+  if (validation == "Strict") {
+    return refuse(
+        bad_request(fmt::format("{0} in version \"{1}\" cannot be handled as a {0}: strict decoding error: {2}",
+                                kind.name, kind.version, fmt::join(unknown, ", "))));
+  }
+  target.warnings = std::move(unknown);
+  return {};
+}
+
+Outcome<void> ApiServer::Impl::check_namespace(const Target& target, std::string_view name) const {
+  const std::string& ns = target.info.ns;
+  const VersionPtr found = storage.get(*namespaces, ns);
+  if (found == nullptr) return refuse(not_found(namespaces->subject(ns)));
+  if (text_at(found->document, {"metadata", "deletionTimestamp"}).empty()) return {};
+  Failure failure =
+      forbidden(target.kind->subject(std::string(name)),
+                fmt::format("unable to create new content in namespace {} because it is being terminated", ns));
+  failure.causes.push_back(
+      {"NamespaceTerminating", fmt::format("namespace {} is being terminated", ns), "metadata.namespace"});
+  return refuse(std::move(failure));
+}
+
+Outcome<json::object> ApiServer::Impl::store_new(Target& target, json::object object) {
+  const Kind& kind = target.kind->stored_as();
+  if (auto checked = check_document(target, object, false); !checked) return std::unexpected(checked.error());
+  json::object& metadata = make_object(object, {"metadata"});
+  const std::string_view stated_ns = text_at(metadata, {"namespace"});
+  if (kind.namespaced && !stated_ns.empty() && stated_ns != target.info.ns) {
+    return refuse(bad_request("the namespace of the provided object does not match the namespace sent on the request"));
+  }
+  if (text_at(metadata, {"name"}).empty() && !text_at(metadata, {"generateName"}).empty()) {
+    metadata["name"] = generated_name(text_at(metadata, {"generateName"}));
+  }
+  const std::string name(text_at(metadata, {"name"}));
+  if (kind.namespaced) {
+    if (auto checked = check_namespace(target, name); !checked) return std::unexpected(checked.error());
+    metadata["namespace"] = target.info.ns;
+  } else {
+    metadata.erase("namespace");
+  }
+  if (!text_at(metadata, {"resourceVersion"}).empty()) {
+    return refuse(internal_error("resourceVersion should not be set on objects to be created"));
+  }
+  for (const std::string_view field : {"deletionTimestamp", "deletionGracePeriodSeconds", "generation"})
+    metadata.erase(field);
+  metadata["uid"] = new_uid();
+  metadata["creationTimestamp"] = now();
+  if (kind.generation) metadata["generation"] = 1;
+  if (kind.custom && kind.status) object.erase("status");
+  kind.strategy->prepare_create(object);
+
+  Causes causes;
+  const std::string stated_kind(text_at(object, {"kind"}));
+  if (kind.custom && stated_kind != kind.name)
+    causes.push_back(field_invalid("kind", quote(stated_kind), "must be " + kind.name));
+  validate_metadata(object, kind, causes);
+  if (kind.custom && kind.schema != nullptr) kind.schema->validate(object, nullptr, causes);
+  kind.strategy->validate(object, nullptr, causes);
+  const std::string key = Storage::key(target.info.ns, name);
+  if (causes.empty() && storage.get(kind, key) != nullptr) return refuse(already_exists(kind.subject(name)));
+  if (!causes.empty()) return refuse(invalid({kind.group, stated_kind, name}, std::move(causes)));
+  if (auto chosen = kind.strategy->allocate(object, nullptr); !chosen) return std::unexpected(chosen.error());
+  if (target.dry_run) return object;
+  const VersionPtr stored = storage.put(kind, key, std::move(object));
+  committed(kind, nullptr, &stored->document);
+  return stored->document;
+}
+
+Outcome<kube::Response> ApiServer::Impl::create(Target& target, const kube::Request& request) {
+  auto object = decode_body(request, target);
+  if (!object) return std::unexpected(object.error());
+  if (target.kind->to_storage != nullptr) target.kind->to_storage(*object);
+  auto stored = store_new(target, std::move(*object));
+  if (!stored) return std::unexpected(stored.error());
+  return answer(201, target, *stored);
+}
+
+Outcome<json::object> ApiServer::Impl::store_next(Target& target, json::object next, const VersionPtr& current,
+                                                  Part part, bool patched) {
+  const Kind& kind = target.kind->stored_as();
+  const std::string& name = target.info.name;
+  const json::object& old = current->document;
+  if (auto checked = check_document(target, next, patched); !checked) return std::unexpected(checked.error());
+  json::object& metadata = make_object(next, {"metadata"});
+  if (text_at(metadata, {"name"}) != name) {
+    return refuse(bad_request(fmt::format("the name of the object ({}) does not match the name on the URL ({})",
+                                          text_at(metadata, {"name"}), name)));
+  }
+  if (const std::string_view ns = text_at(metadata, {"namespace"});
+      kind.namespaced && !ns.empty() && ns != target.info.ns) {
+    return refuse(bad_request("the namespace of the provided object does not match the namespace sent on the request"));
+  }
+  if (kind.custom && text_at(next, {"apiVersion"}) != kind.api_version()) {
+    return refuse(invalid({"", kind.name, name}, {field_invalid("apiVersion", quote(text_at(next, {"apiVersion"})),
+                                                                "must be " + kind.api_version())}));
+  }
+  const std::string_view uid = text_at(metadata, {"uid"});
+  const std::string_view own_uid = text_at(old, {"metadata", "uid"});
+  if (!patched && !uid.empty() && uid != own_uid) {
+    return refuse(conflict(
+        kind.subject(name),
+        fmt::format(
+            "StorageError: invalid object, Code: 4, Key: /registry/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: "
+            "Precondition failed: UID in precondition: {}, UID in object meta: {}",
+            kind.group.empty() ? kind.plural : kind.group + "/" + kind.plural, target.key(), uid, own_uid)));
+  }
+  const std::string revision = std::to_string(current->revision);
+  const std::string_view stated = text_at(metadata, {"resourceVersion"});
+  if (stated.empty() && !kind.unconditional_update) {
+    return refuse(invalid(kind.subject(name),
+                          {field_invalid("metadata.resourceVersion", "0", "must be specified for an update")}));
+  }
+  if (!stated.empty() && stated != revision) return refuse(modified(kind.subject(name)));
+
+  metadata["resourceVersion"] = revision;
+  if (kind.namespaced) metadata["namespace"] = target.info.ns;
+  for (const std::string_view field : {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
+    const json::value* before = find(old, {"metadata", field});
+    if (before != nullptr && !metadata.contains(field)) metadata[field] = *before;
+  }
+  metadata.erase("generation");
+  if (const json::value* generation = find(old, {"metadata", "generation"})) metadata["generation"] = *generation;
+
+  if (part == Part::status) {
+    kind.strategy->prepare_status(next, old);
+  } else if (part == Part::finalize) {
+    json::value finalizers = find(next, {"spec", "finalizers"}) == nullptr ? json::value(json::array())
+                                                                           : *find(next, {"spec", "finalizers"});
+    next = old;
+    json::object& spec = make_object(next, {"spec"});
+    if (finalizers.get_array().empty()) {
+      spec.erase("finalizers");
+    } else {
+      spec["finalizers"] = std::move(finalizers);
+    }
+  } else {
+    if (kind.status) {
+      next.erase("status");
+      if (const json::value* status = old.if_contains("status")) next["status"] = *status;
+    }
+    kind.strategy->prepare_update(next, old);
+    if (kind.generation && !same_besides_metadata_and_status(next, old)) {
+      make_object(next, {"metadata"})["generation"] = int_at(old, {"metadata", "generation"}) + 1;
+    }
+  }
+
+  Causes causes;
+  const std::string stated_kind(text_at(next, {"kind"}));
+  if (kind.custom && stated_kind != kind.name)
+    causes.push_back(field_invalid("kind", quote(stated_kind), "must be " + kind.name));
+  validate_metadata_update(next, old, causes);
+  if (kind.custom && kind.schema != nullptr) {
+    const json::value before(old);
+    kind.schema->validate(next, &before, causes);
+  }
+  if (part == Part::status) {
+    kind.strategy->validate_status(next, old, causes);
+  } else if (part == Part::main) {
+    kind.strategy->validate(next, &old, causes);
+  }
+  if (!causes.empty()) return refuse(invalid({kind.group, stated_kind, name}, std::move(causes)));
+  if (part == Part::main) {
+    if (auto chosen = kind.strategy->allocate(next, &old); !chosen) return std::unexpected(chosen.error());
+  }
+
+  const std::string key = target.key();
+  if (find(next, {"metadata", "deletionTimestamp"}) != nullptr && !kind.strategy->held(next)) {
+    if (!target.dry_run) {
+      storage.remove(kind, key);
+      committed(kind, &old, nullptr);
+    }
+    return next;  // as the client asked for it: the last version that there was
+  }
+  if (target.dry_run || same(next, old)) return next;
+  const VersionPtr stored = storage.put(kind, key, std::move(next));
+  committed(kind, &current->document, &stored->document);
+  return stored->document;
+}
+
+Outcome<kube::Response> ApiServer::Impl::update(Target& target, const kube::Request& request) {
+  auto object = decode_body(request, target);
+  if (!object) return std::unexpected(object.error());
+  if (target.kind->to_storage != nullptr) target.kind->to_storage(*object);
+  const VersionPtr current = storage.get(target.kind->stored_as(), target.key());
+  if (current == nullptr) return refuse(not_found(target.kind->stored_as().subject(target.info.name)));
+  const Part part = target.info.subresource == "status"     ? Part::status
+                    : target.info.subresource == "finalize" ? Part::finalize
+                                                            : Part::main;
+  auto stored = store_next(target, std::move(*object), current, part, false);
+  if (!stored) return std::unexpected(stored.error());
+  return answer(200, target, *stored);
+}
+
+Outcome<kube::Response> ApiServer::Impl::patch(Target& target, const kube::Request& request) {
+  const Kind& kind = *target.kind;
+  const std::string_view type = media_type(request.content_type);
+  const bool strategic = type == strategic_type && !kind.custom;
+  if (type != merge_type && type != json_patch_type && !strategic) {
+    return refuse(unsupported_media_type(fmt::format(
+        "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, "
+        "application/merge-patch+json{}, application/apply-patch+yaml",
+        kind.custom ? "" : ", application/strategic-merge-patch+json")));
+  }
+  const VersionPtr current = storage.get(kind.stored_as(), target.key());
+  if (current == nullptr) return refuse(not_found(kind.stored_as().subject(target.info.name)));
+  const auto body = parse_json(request.body);
+  if (!body) return refuse(bad_request("error decoding patch: " + body.error().message));
+  json::value document(shown(kind, current->document));
+  if (type == json_patch_type) {
+    if (!body->is_array()) {
+      return refuse(bad_request(
+          "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"));
+    }
+    auto patched = json_patch(document, body->get_array());
+    if (!patched)
+      return refuse({.code = 422,
+                     .reason = "Invalid",
+                     .message = "the server rejected our request due to an error in our request"});
+    document = std::move(*patched);
+  } else if (!body->is_object()) {
+    return refuse(bad_request(
+        "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"));
+  } else if (strategic) {
+    strategic_merge(document, *body);
+  } else {
+    merge_patch(document, *body);
+  }
+  if (!document.is_object()) return refuse(bad_request("error decoding patch: the result is not an object"));
+  json::object& next = document.get_object();
+  if (!kind.custom && text_at(next, {"kind"}) != kind.name)
+    return refuse(wrong_type_in_patch(next, "kind: unknown conversion"));
+  if (kind.to_storage != nullptr) kind.to_storage(next);
+  const Part part = target.info.subresource == "status" ? Part::status : Part::main;
+  auto stored = store_next(target, std::move(next), current, part, true);
+  if (!stored) return std::unexpected(stored.error());
+  return answer(200, target, *stored);
+}
+
+}  // namespace sandbox

@@ -1,0 +1,84 @@
+// Loading CustomResourceDefinitions: the project's own files, and what must be refused.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "sandbox/world.h"
+
+namespace sandbox {
+namespace {
+
+// A definition around one schema of spec.
+std::string definition(const std::string& spec_schema) {
+  return R"(
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.example.com}
+spec:
+  group: example.com
+  scope: Cluster
+  names: {kind: Thing, plural: things}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: )" +
+         spec_schema;
+}
+
+std::string refusal(const std::string& yaml) {
+  World world;
+  try {
+    world.server().load_crds(std::string_view(yaml));
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Crds, TheProjectsOwnFilesLoadAndAreServed) {
+  World world;
+  world.server().load_crds(std::filesystem::path(PROJECT_DIR) / "crds");
+  world.server().load_metallb_crds();
+  for (const char* plural : {"ipaddresses", "ipaddressclaims", "ipaddressclasses"}) {
+    EXPECT_EQ(world.call("GET", std::string("/apis/local.sdn.cozystack.io/v1alpha1/") + plural).status, 200) << plural;
+  }
+  EXPECT_EQ(world.call("GET", "/apis/metallb.io/v1beta1/ipaddresspools").status, 200);
+  EXPECT_NE(world.call("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+                .body.find("ipaddresspools.metallb.io"),
+            std::string::npos);
+}
+
+TEST(Crds, WhatCannotBeEnforcedIsRefusedAtLoad) {
+  EXPECT_EQ(refusal(definition("{type: object}")), "");
+  EXPECT_NE(refusal(definition("{type: object, x-kubernetes-validations: [{rule: 'size(self.a) > 3', message: m}]}"))
+                .find("the validation rule \"size(self.a) > 3\" has no native counterpart"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(definition("{type: object, multipleOf: 3}")).find("the schema keyword multipleOf is not implemented"),
+      std::string::npos);
+  EXPECT_NE(refusal(definition("{type: text}")).find("unknown type text"), std::string::npos);
+  EXPECT_NE(refusal("not: [a, definition"), "");
+}
+
+TEST(Crds, AKindComesAndGoesWithItsDefinition) {
+  World world;
+  const std::string list = "/apis/example.com/v1/things";
+  EXPECT_EQ(world.call("GET", list).status, 404);
+  world.create(definition("{type: object, properties: {a: {type: string}}}"));
+  EXPECT_EQ(world.call("GET", list).status, 200);
+  world.create("{apiVersion: example.com/v1, kind: Thing, metadata: {name: x, finalizers: [a/b]}}");
+  EXPECT_EQ(world.call("DELETE", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.com").status,
+            200);
+  EXPECT_EQ(world.call("GET", list).status, 404);
+  world.create(definition("{type: object}"));
+  EXPECT_EQ(world.get(list + "/x"), "");
+}
+
+}  // namespace
+}  // namespace sandbox
