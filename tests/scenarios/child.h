@@ -23,6 +23,7 @@ class Child {
   // Kills it if it still runs.
   ~Child();
 
+  pid_t pid() const { return pid_; }
   bool running();
   // Sends SIGTERM and waits; after `patience` SIGKILL. False if it had to be killed or ended with a failure.
   bool end(std::chrono::milliseconds patience);
