@@ -61,6 +61,16 @@ void DependencyGraph::end_pass(KeyId key) {
   noted_.clear();
 }
 
+bool DependencyGraph::abandon_pass(KeyId key) {
+  check(in_pass_, "a pass ends that never started");
+  in_pass_ = false;
+  const std::vector<Read>& mine = list(key);
+  bool same = mine.size() == noted_.size();
+  for (const Read& read : mine) same = same && read.node->mark_ == pass_;
+  noted_.clear();
+  return same;
+}
+
 void DependencyGraph::forget(KeyId key) {
   std::vector<Read>& mine = list(key);
   while (!mine.empty()) {

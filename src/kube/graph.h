@@ -39,6 +39,8 @@ class DependencyGraph {
   void note(Node& node);
   // Ends the pass: what `key` read before is replaced by what was noted.
   void end_pass(KeyId key);
+  // Ends the pass without a trace. True if it read exactly the nodes that `key` read in its latest pass.
+  bool abandon_pass(KeyId key);
   void forget(KeyId key);
   // Calls `wake` for each key that read the node in its latest pass. `wake` must not start or end a pass.
   void readers(const Node& node, const std::function<void(KeyId)>& wake) const;

@@ -124,6 +124,9 @@ State::State(const Controller& controller, Listener listener)
     Store::Listener to_me;
     to_me.touched = [this](const Node& node) { touched(node); };
     to_me.changed = [this, &watch](const Change& change) { changed(watch, change); };
+    to_me.refreshed = [this](const Slot& slot) {
+      if (listener_.versions) listener_.versions(slot.node);
+    };
     to_me.unfinished = listener_.unfinished;
     stores_.push_back(std::make_unique<Store>(*watch.kind, watch.indexes, std::move(to_me)));
   }
@@ -163,9 +166,17 @@ Plan State::pass(KeyId id, KeyMemory& memory) {
   for (const EventNote& event : plan.events) {
     check(event.once || !plan.writes.empty(), "an event that rides on no write and is not sent once");
   }
-  for (const std::string& name : plan.spends) memory.spend(name);
   facts_.publish(key, id, plan.facts);
   if (plan.forget) graph_.forget(id);
+  return plan;
+}
+
+Plan State::rehearse(KeyId id, KeyMemory memory, bool& same_reads) {
+  const Key key = keys_[id];
+  graph_.begin_pass();
+  View view(*this, memory);
+  Plan plan = controller_.reconcilers[reconciler_of(key.reconciler)].reconcile(key, view);
+  same_reads = graph_.abandon_pass(id);
   return plan;
 }
 
@@ -182,6 +193,7 @@ void State::collect() {
 
 void State::touched(const Node& node) {
   graph_.readers(node, [this](KeyId key) { listener_.wake(key, Cause::fresh); });
+  if (listener_.versions) listener_.versions(node);
 }
 
 void State::born(const Key& key, Cause cause) { listener_.wake(keys_.intern(key), cause); }

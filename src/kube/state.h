@@ -78,7 +78,9 @@ class State : public World {
   enum class Cause : std::uint8_t { fresh, initial };
   struct Listener {
     std::function<void(KeyId, Cause)> wake;
-    std::function<void(Store&)> unfinished;  // see Store::Listener; empty = replacements are done at once
+    // See Store::Listener. Both may be empty; replacements are done at once then.
+    std::function<void(Store&)> unfinished;
+    std::function<void(const Node&)> versions;  // the slot's object has another version now, whatever it looks like
   };
   // Keeps a reference to `controller`, which must outlive it.
   State(const Controller& controller, Listener listener);
@@ -95,9 +97,12 @@ class State : public World {
   const std::vector<std::unique_ptr<Store>>& stores() const { return stores_; }
   // Position of a reconciler in Controller::reconcilers; aborts if there is none (a bug).
   std::size_t reconciler_of(std::string_view name) const;
-  // Runs one pass of `key`: reads are recorded, facts published (or forgotten, with Plan::forget), throttles drawn
-  // from.
+  // Runs one pass of `key`: reads are recorded, facts published (or, with Plan::forget, withdrawn). Throttles are the
+  // caller's to draw from: KeyMemory::spend().
   Plan pass(KeyId key, KeyMemory& memory);
+  // A pass that leaves no trace, for checks: nothing is published or recorded. `same_reads` tells whether it read what
+  // the latest real pass read.
+  Plan rehearse(KeyId key, KeyMemory memory, bool& same_reads);
   // Drops what the key read and published. Its number may be released after that.
   void forget(KeyId key);
   // Frees what nobody reads any more. Not within a pass.

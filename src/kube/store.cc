@@ -134,7 +134,11 @@ void Store::put(Slot& slot, ObjectPtr next) {
     --live_;
     doubt(slot);
   }
-  if (before != nullptr && next != nullptr && before->meta.uid == next->meta.uid && kind_.same(*before, *next)) return;
+  const bool one_object = before != nullptr && next != nullptr && before->meta.uid == next->meta.uid;
+  if (one_object && kind_.same(*before, *next)) {
+    if (listener_.refreshed) listener_.refreshed(slot);
+    return;
+  }
   reindex(slot, before.get(), next.get());
   if (listener_.touched) listener_.touched(slot.node);
   if (listener_.changed) listener_.changed({&kind_, std::move(before), std::move(next), !synced_});

@@ -80,6 +80,8 @@ class Store {
     std::function<void(const Node&)> touched;
     // A change that is visible to reconcilers (that is, Kind::same is false), after store and indexes are up to date.
     std::function<void(const Change&)> changed;
+    // A newer version was stored that looks the same: nobody is woken, but whoever waits for the version may go on.
+    std::function<void(const Slot&)> refreshed;
     // A replacement has work left: call resume() in later turns until it returns true, and plan nothing until then, so
     // that no pass sees half of it. If empty, replacements are done at once.
     std::function<void(Store&)> unfinished;

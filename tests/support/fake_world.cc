@@ -53,7 +53,7 @@ bool has_finalizers(const json::object& document) {
 }  // namespace
 
 FakeWorld::FakeWorld(const Controller& controller, std::uint64_t seed)
-    : State(controller, {[this](KeyId id, Cause) { woken(id); }, {}}), random_(seed) {
+    : State(controller, {[this](KeyId id, Cause) { woken(id); }, {}, {}}), random_(seed) {
   for (const WatchSpec& watch : controller.watches) {
     if (!watch.optional) sync(*watch.kind);
   }
@@ -164,6 +164,7 @@ void FakeWorld::end_write(const Ref& target) { store_of(*target.resource)->end_w
 Plan FakeWorld::run(const Key& key) {
   woken_.erase(key);
   Plan plan = pass(keys().intern(key), memory_[key]);
+  for (const std::string& name : plan.spends) memory_[key].spend(name);
   for (const Confirm& confirm : plan.confirms) memory_[key].confirmed.push_back(confirm.target);
   if (plan.forget) memory_.erase(key);
   return plan;

@@ -1,0 +1,216 @@
+// The loop's life: sources, turns, leadership, draining.
+#include "kube/loop.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "kube/check.h"
+#include "kube/loop_impl.h"
+
+namespace kube {
+namespace {
+
+// The distinct ranks of a controller, in order; and for each reconciler which of them it has.
+std::vector<std::size_t> positions_of_ranks(const Controller& controller) {
+  std::set<int> ranks;
+  for (const ReconcilerSpec& reconciler : controller.reconcilers) ranks.insert(reconciler.rank);
+  std::vector<std::size_t> positions;
+  for (const ReconcilerSpec& reconciler : controller.reconcilers) {
+    positions.push_back(static_cast<std::size_t>(std::distance(ranks.begin(), ranks.find(reconciler.rank))));
+  }
+  return positions;
+}
+
+std::size_t number_of_ranks(const Controller& controller) {
+  std::set<int> ranks;
+  for (const ReconcilerSpec& reconciler : controller.reconcilers) ranks.insert(reconciler.rank);
+  return std::max<std::size_t>(ranks.size(), 1);
+}
+
+EventOptions event_options(const Controller& controller, const LoopOptions& options) {
+  EventOptions events = options.events;
+  events.controller = controller.name;
+  events.instance = options.identity.empty() ? controller.name : options.identity;
+  return events;
+}
+
+}  // namespace
+
+Loop::Impl::Impl(const Controller& c, Transport& t, base::Reactor& r, MetricsSink& m, LoopOptions o)
+    : controller(c),
+      transport(t),
+      reactor(r),
+      metrics(m),
+      options(std::move(o)),
+      random(options.seed),
+      state(controller,
+            {[this](KeyId id, State::Cause cause) { wake(id, cause); }, [this](Store& store) { unfinished(store); },
+             [this](const Node& node) { version_seen(node); }},
+            reactor, random.next()),
+      queue(number_of_ranks(controller), options.per_namespace),
+      events(transport, reactor, metrics, event_options(controller, options), random.next()),
+      ranks(positions_of_ranks(controller)),
+      active(controller.reconcilers.size()),
+      depths(controller.reconcilers.size()) {
+  check(options.max_concurrent > 0 && options.max_requests > 0, "a loop that may do nothing");
+}
+
+void Loop::Impl::open_sources(const SourceFactory& factory) {
+  for (std::size_t i = 0; i < controller.watches.size(); ++i) {
+    sources.push_back(factory(controller.watches[i], *state.stores()[i], [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->schedule();
+    }));
+  }
+}
+
+void Loop::Impl::schedule() {
+  if (scheduled) return;
+  scheduled = true;
+  reactor.post(later([](Impl& self) { self.turn(); }));
+}
+
+// One turn: a slice of the queue, short enough that timers and answers never wait for long.
+void Loop::Impl::turn() {
+  scheduled = false;
+  if (!try_start()) return;
+  const base::MonoTime begin = reactor.now();
+  std::size_t planned = 0;
+  bool more = true;
+  while (planned < options.keys_per_turn && reactor.now() - begin <= options.turn) {
+    const std::optional<KeyId> id = next_key();
+    more = id.has_value();
+    if (!more) break;
+    activate(*id);
+    ++planned;
+  }
+  if (more) schedule();
+  passes_since_collect += planned;
+  if (passes_since_collect >= 1024) {
+    passes_since_collect = 0;
+    state.collect();
+  }
+  metrics.turn(reactor.now() - begin);
+  finish_drain();
+}
+
+// Whether the reconcilers run: from the moment on when every store that they need has had its first complete list.
+bool Loop::Impl::try_start() {
+  if (started) return true;
+  for (std::size_t i = 0; i < controller.watches.size(); ++i) {
+    if (!controller.watches[i].optional && !state.stores()[i]->synced()) return false;
+  }
+  started = true;
+  base::log::info("The stores are filled", {base::log::kv("controller", controller.name)});
+  for (const Key& key : controller.initial_keys) wake(state.keys().intern(key), State::Cause::initial);
+  for (base::Task& task : std::exchange(synced_tasks, {})) task();
+  return true;
+}
+
+bool Loop::Impl::may_plan() {
+  return started && leading && !draining && !replacing() && lease_outlives(options.write_timeout);
+}
+
+bool Loop::Impl::replacing() const {
+  return std::ranges::any_of(state.stores(), [](const auto& store) { return store->replacing(); });
+}
+
+void Loop::Impl::unfinished(Store& store) {
+  reactor.post(later([&store](Impl& self) { self.resume(store); }));
+}
+
+void Loop::Impl::resume(Store& store) {
+  const base::MonoTime begin = reactor.now();
+  const bool was_replacing = store.replacing();
+  const bool finished = store.resume(options.objects_per_turn);
+  metrics.turn(reactor.now() - begin);
+  if (!finished) return unfinished(store);
+  if (was_replacing) schedule();
+}
+
+void Loop::Impl::set_leading(bool now_leading) {
+  if (std::exchange(leading, now_leading) == now_leading) return;
+  if (!leading) {
+    give_up_unsent();
+    abandon_continuing();
+  }
+  schedule();
+}
+
+void Loop::Impl::finish_drain() {
+  if (!draining || !drained || queue.in_flight() > 0) return;
+  events.flush(std::exchange(drained, {}));
+}
+
+Loop::Loop(const Controller& controller, Transport& transport, base::Reactor& reactor, MetricsSink& metrics,
+           LoopOptions options, SourceFactory sources)
+    : impl_(std::make_shared<Impl>(controller, transport, reactor, metrics, std::move(options))) {
+  impl_->open_sources(sources);
+}
+
+Loop::~Loop() {
+  for (const auto& source : impl_->sources) source->stop();
+  impl_->reactor.cancel(impl_->timer);
+}
+
+void Loop::start() {
+  for (const auto& source : impl_->sources) source->start();
+  impl_->schedule();
+}
+
+bool Loop::synced() const { return impl_->started; }
+
+void Loop::when_synced(base::Task f) {
+  if (impl_->started) {
+    impl_->reactor.post(std::move(f));
+  } else {
+    impl_->synced_tasks.push_back(std::move(f));
+  }
+}
+
+void Loop::set_leading(bool leading) { impl_->set_leading(leading); }
+bool Loop::leading() const { return impl_->leading; }
+
+void Loop::set_lease_deadline(base::MonoTime until) {
+  impl_->lease_deadline = until;
+  impl_->pump();
+  impl_->schedule();
+}
+
+void Loop::drain(base::Task done) {
+  check(!impl_->draining, "a loop is drained twice");
+  impl_->draining = true;
+  impl_->drained = std::move(done);
+  impl_->give_up_unsent();
+  impl_->abandon_continuing();
+  impl_->schedule();
+}
+
+bool Loop::idle() const {
+  return !impl_->scheduled && impl_->queue.size() == 0 && impl_->queue.in_flight() == 0 && !impl_->replacing() &&
+         impl_->events.pending() == 0;
+}
+
+LoopStats Loop::stats() const {
+  LoopStats stats = impl_->counts;
+  stats.keys = impl_->state.keys().size();
+  stats.queued = impl_->queue.size();
+  stats.in_flight = impl_->queue.in_flight();
+  stats.requests = impl_->requests;
+  for (const KeyState& key : impl_->keys) {
+    if (key.phase == KeyState::Phase::backing_off || key.phase == KeyState::Phase::awaiting_version) ++stats.waiting;
+  }
+  return stats;
+}
+
+State& Loop::state() { return impl_->state; }
+const State& Loop::state() const { return impl_->state; }
+EventRecorder& Loop::events() { return impl_->events; }
+
+int Loop::failures(const Key& key) const {
+  const KeyId* id = impl_->state.keys().find(key);
+  if (id == nullptr || static_cast<std::size_t>(*id) >= impl_->keys.size()) return 0;
+  const KeyState& at = impl_->keys[static_cast<std::size_t>(*id)];
+  return at.extra == nullptr ? 0 : at.extra->memory.failures;
+}
+
+}  // namespace kube
