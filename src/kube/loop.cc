@@ -34,6 +34,39 @@ EventOptions event_options(const Controller& controller, const LoopOptions& opti
   return events;
 }
 
+// Feeds a store by list and watch.
+class WatchSource final : public Source {
+ public:
+  WatchSource(base::Reactor& reactor, Transport& transport, Store& store, ReflectorOptions options, std::uint64_t seed,
+              Reflector::Listener listener)
+      : reflector_(reactor, transport, store, std::move(options), seed, std::move(listener)) {}
+  void start() override { reflector_.start(); }
+  void stop() override { reflector_.stop(); }
+  const ReflectorStatus* status() const override { return &reflector_.status(); }
+
+ private:
+  Reflector reflector_;
+};
+
+SourceFactory reflectors(base::Reactor& reactor, Transport& transport, MetricsSink& metrics, std::uint64_t seed) {
+  return [&reactor, &transport, &metrics, random = base::Random(seed)](const WatchSpec& watch, Store& store,
+                                                                       std::function<void()> synced) mutable {
+    ReflectorOptions options;
+    options.kind = watch.kind;
+    options.ns = watch.ns;
+    options.label_selector = watch.label_selector;
+    options.field_selector = watch.field_selector;
+    options.policy.optional = watch.optional;
+    Reflector::Listener listener;
+    listener.synced = std::move(synced);
+    listener.counted = [&metrics, kind = watch.kind](WatchMachine::Counter what, std::string_view reason) {
+      metrics.watch_counted(kind->resource, what, reason);
+    };
+    return std::make_unique<WatchSource>(reactor, transport, store, std::move(options), random.next(),
+                                         std::move(listener));
+  };
+}
+
 }  // namespace
 
 Loop::Impl::Impl(const Controller& c, Transport& t, base::Reactor& r, MetricsSink& m, LoopOptions o)
@@ -107,7 +140,10 @@ bool Loop::Impl::try_start() {
 }
 
 bool Loop::Impl::may_plan() {
-  return started && leading && !draining && !replacing() && lease_outlives(options.write_timeout);
+  if (!started || !leading || draining || replacing()) return false;
+  if (lease_outlives(options.write_timeout)) return true;
+  if (queue.size() > 0 || !continuing.empty()) wait_for_lease();
+  return false;
 }
 
 bool Loop::Impl::replacing() const {
@@ -144,12 +180,13 @@ void Loop::Impl::finish_drain() {
 Loop::Loop(const Controller& controller, Transport& transport, base::Reactor& reactor, MetricsSink& metrics,
            LoopOptions options, SourceFactory sources)
     : impl_(std::make_shared<Impl>(controller, transport, reactor, metrics, std::move(options))) {
-  impl_->open_sources(sources);
+  impl_->open_sources(sources ? sources : reflectors(reactor, transport, metrics, impl_->random.next()));
 }
 
 Loop::~Loop() {
   for (const auto& source : impl_->sources) source->stop();
   impl_->reactor.cancel(impl_->timer);
+  impl_->reactor.cancel(impl_->lease_timer);
 }
 
 void Loop::start() {
@@ -170,10 +207,14 @@ void Loop::when_synced(base::Task f) {
 void Loop::set_leading(bool leading) { impl_->set_leading(leading); }
 bool Loop::leading() const { return impl_->leading; }
 
-void Loop::set_lease_deadline(base::MonoTime until) {
-  impl_->lease_deadline = until;
+void Loop::set_lease(std::function<base::MonoTime()> lease_until) {
+  impl_->lease_until = std::move(lease_until);
   impl_->pump();
   impl_->schedule();
+}
+
+void Loop::set_lease_deadline(base::MonoTime until) {
+  set_lease([until] { return until; });
 }
 
 void Loop::drain(base::Task done) {
@@ -205,6 +246,12 @@ LoopStats Loop::stats() const {
 State& Loop::state() { return impl_->state; }
 const State& Loop::state() const { return impl_->state; }
 EventRecorder& Loop::events() { return impl_->events; }
+
+std::vector<const Source*> Loop::sources() const {
+  std::vector<const Source*> all;
+  for (const auto& source : impl_->sources) all.push_back(source.get());
+  return all;
+}
 
 int Loop::failures(const Key& key) const {
   const KeyId* id = impl_->state.keys().find(key);

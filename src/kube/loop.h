@@ -12,6 +12,7 @@
 #include "kube/controller.h"
 #include "kube/event_recorder.h"
 #include "kube/metrics.h"
+#include "kube/reflector.h"
 #include "kube/state.h"
 #include "kube/transport.h"
 
@@ -24,6 +25,8 @@ class Source {
   virtual void start() = 0;
   // Nothing reaches the store after this.
   virtual void stop() = 0;
+  // How the watch is doing; null if it is none.
+  virtual const ReflectorStatus* status() const { return nullptr; }
 };
 // `synced` is to be called when the store has had its first complete list.
 using SourceFactory = std::function<std::unique_ptr<Source>(const WatchSpec&, Store&, std::function<void()> synced)>;
@@ -101,7 +104,10 @@ class Loop {
   // Leadership won or lost. When lost, nothing is sent from now on, not even what has been planned.
   void set_leading(bool leading);
   bool leading() const;
-  // Until when the lease is ours for sure. MonoTime::max() for a controller without a lease (the default).
+  // Tells until when the lease is ours for sure (Elector::lease_until). Asked before each write. Without it there is no
+  // such end.
+  void set_lease(std::function<base::MonoTime()> lease_until);
+  // The same, as a time that stands until the next call.
   void set_lease_deadline(base::MonoTime until);
 
   // Plans nothing from now on, waits for the answers in flight, sends the events, then runs `done`. Once.
@@ -113,6 +119,8 @@ class Loop {
   State& state();
   const State& state() const;
   EventRecorder& events();
+  // In the order of Controller::watches.
+  std::vector<const Source*> sources() const;
   // The key's failures in a row; 0 if it is unknown.
   int failures(const Key& key) const;
 

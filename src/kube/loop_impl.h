@@ -136,6 +136,7 @@ struct Loop::Impl : std::enable_shared_from_this<Loop::Impl> {
   void start_reads(KeyId id, std::vector<Ref> targets, bool recovering);
   void start_writes(KeyId id, Plan plan);
   void settle(KeyId id, const Plan& plan);
+  void succeeded(KeyState& key);
   void finish(KeyId id);
   void finish_reads(KeyId id, Activation& activation);
   void finish_writes(KeyId id, Activation& activation);
@@ -150,6 +151,7 @@ struct Loop::Impl : std::enable_shared_from_this<Loop::Impl> {
   void send(KeyId id, std::size_t exchange);
   void pump();
   bool lease_outlives(base::Duration timeout) const;
+  void wait_for_lease();
   void transmit(KeyId id, std::size_t index);
   void answered(KeyId id, std::size_t index, Reply reply);
   void merge_write(Exchange& exchange, Reply reply);
@@ -186,7 +188,8 @@ struct Loop::Impl : std::enable_shared_from_this<Loop::Impl> {
   bool started = false;  // reconcilers
   bool leading = false;
   bool draining = false;
-  base::MonoTime lease_deadline = base::MonoTime::max();
+  std::function<base::MonoTime()> lease_until;
+  base::TimerId lease_timer = base::TimerId::none;  // looks whether a lease that was too short has been renewed
   base::Task drained;
   std::vector<base::Task> synced_tasks;
   std::size_t passes_since_collect = 0;

@@ -46,16 +46,21 @@ void Loop::Impl::plan(KeyId id) {
 void Loop::Impl::settle(KeyId id, const Plan& plan) {
   KeyState& key = key_state(id);
   for (const EventNote& event : plan.events) events.record(event);
-  if (key.extra != nullptr) {
-    key.extra->memory.failures = 0;
-    key.extra->conflicts = 0;
-    key.extra->early_used = false;
-    key.extra->trouble.clear();
-    if (key.extra->trivial()) key.extra.reset();
-  }
+  succeeded(key);
   leave_flight(id, plan.revisit ? MetricsSink::Result::requeue_after : MetricsSink::Result::success);
   if (key.dirty) return enqueue(id, Lane::fresh);
   if (plan.forget) forget(id);
+}
+
+// Whatever went wrong before is over.
+void Loop::Impl::succeeded(KeyState& key) {
+  if (key.extra == nullptr) return;
+  key.extra->memory.failures = 0;
+  key.extra->memory.refusal.clear();
+  key.extra->conflicts = 0;
+  key.extra->early_used = false;
+  key.extra->trouble.clear();
+  if (key.extra->trivial()) key.extra.reset();
 }
 
 void Loop::Impl::start_reads(KeyId id, std::vector<Ref> targets, bool recovering) {
@@ -177,12 +182,7 @@ void Loop::Impl::finish_writes(KeyId id, Activation& activation) {
   if (conflict) return conflicted(id, activation);
   if (!unsent) {
     for (const EventNote& event : activation.events) events.record(event);
-    if (key.extra != nullptr) {
-      key.extra->memory.failures = 0;
-      key.extra->conflicts = 0;
-      key.extra->early_used = false;
-      key.extra->trouble.clear();
-    }
+    succeeded(key);
   }
   leave_flight(id, MetricsSink::Result::requeue);
   // A key that only waits for another one's write is woken by that.

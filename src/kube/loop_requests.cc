@@ -4,6 +4,9 @@
 #include "kube/loop_impl.h"
 
 namespace kube {
+namespace {
+constexpr base::Duration k_lease_poll = std::chrono::milliseconds(250);
+}  // namespace
 
 bool Loop::Impl::busy(const Ref& target) {
   if (Store* store = state.store_of(*target.resource)) {
@@ -36,13 +39,29 @@ void Loop::Impl::end_write(const Ref& target) {
 }
 
 bool Loop::Impl::lease_outlives(base::Duration timeout) const {
-  return lease_deadline == base::MonoTime::max() || lease_deadline - reactor.now() > timeout;
+  if (!lease_until) return true;
+  const base::MonoTime until = lease_until();
+  return until == base::MonoTime::max() || until - reactor.now() > timeout;
+}
+
+// Leading, but the lease is about to end unless it is renewed.
+void Loop::Impl::wait_for_lease() {
+  if (lease_timer != base::TimerId::none) return;
+  lease_timer = reactor.at(reactor.now() + k_lease_poll, later([](Impl& self) {
+                             self.lease_timer = base::TimerId::none;
+                             self.pump();
+                             self.schedule();
+                           }));
 }
 
 // Sends what may be sent: reads always, writes while the lease holds.
 void Loop::Impl::pump() {
   while (requests < options.max_requests) {
-    const bool write = !writes_to_send.empty() && leading && lease_outlives(options.write_timeout);
+    bool write = !writes_to_send.empty() && leading;
+    if (write && !lease_outlives(options.write_timeout)) {
+      wait_for_lease();
+      write = false;
+    }
     if (reads_to_send.empty() && !write) return;
     auto& queued = reads_to_send.empty() ? writes_to_send : reads_to_send;
     const auto [id, index] = queued.front();

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "kube/plan.h"
+#include "kube/watch_machine.h"
 
 namespace kube {
 
@@ -64,6 +65,10 @@ class MetricsSink {
 
   // Of metrics that the controller registered (Controller::metrics).
   virtual void observe(const Observation& /*observation*/) {}
+
+  // informer_relists_total, informer_watch_restarts_total, watchlist_fallback_total.
+  virtual void watch_counted(const Resource& /*resource*/, WatchMachine::Counter /*what*/,
+                             std::string_view /*reason*/) {}
 
   // The length of one turn of the loop.
   virtual void turn(base::Duration /*took*/) {}
