@@ -1,0 +1,226 @@
+#include "metallb/class.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "api/metallb.h"
+#include "api/names.h"
+#include "metallb/class_pass.h"
+#include "metallb/rendering.h"
+
+namespace metallb {
+namespace {
+
+constexpr std::string_view k_parameters_valid = "ParametersValid";
+constexpr std::string_view k_backend_ready = "BackendReady";
+
+// An object of the class's rendering, or the fact that somebody else has the name.
+template <class T>
+const T* rendered(ClassPass& pass, bool& foreign) {
+  if (!pass.view.available(T::kind())) return nullptr;
+  const auto* object = pass.view.get<T>(pass.settings.metallb_namespace, pool_name(pass.name));
+  foreign = object != nullptr && !is_rendering_of(object->meta, pass.name);
+  return foreign ? nullptr : object;
+}
+
+void read(ClassPass& pass) {
+  const auto* cls = pass.view.get<api::IPAddressClass>(pass.name);
+  // A class of another provisioner under the same name changes nothing for what is held under ours.
+  if (cls != nullptr && cls->provisioner == api::metallb::provisioner) pass.cls = cls;
+  pass.pool = rendered<api::IPAddressPool>(pass, pass.foreign_pool);
+  pass.l2 = rendered<api::L2Advertisement>(pass, pass.foreign_l2);
+  pass.bgp = rendered<api::BGPAdvertisement>(pass, pass.foreign_bgp);
+}
+
+// Why nothing can be written to MetalLB at all; the reason and the sentence.
+struct Obstacle {
+  std::string_view reason;
+  std::string message;
+};
+
+std::optional<Obstacle> backend_obstacle(ClassPass& pass) {
+  const std::string& ns = pass.settings.metallb_namespace;
+  const auto* home = pass.view.get<api::Namespace>(ns);
+  if (home == nullptr) return Obstacle{"MetalLBMissing", fmt::format("the namespace {} of MetalLB does not exist", ns)};
+  if (home->phase == "Terminating" || home->meta.deleting)
+    return Obstacle{"MetalLBTerminating", fmt::format("the namespace {} of MetalLB is being deleted", ns)};
+  if (!pass.view.available(api::IPAddressPool::kind()))
+    return Obstacle{"MetalLBMissing",
+                    "the API server knows no IPAddressPool of metallb.io/v1beta1: MetalLB is not installed"};
+  return std::nullopt;
+}
+
+// The pool's entries as they are, with `outsiders` behind them.
+std::vector<std::string> kept_addresses(const ClassPass& pass, const Outsiders& outsiders) {
+  std::vector<std::string> addresses = render_addresses({}, outsiders.rendered);
+  if (pass.pool != nullptr)
+    addresses.insert(addresses.begin(), pass.pool->addresses.begin(), pass.pool->addresses.end());
+  return addresses;
+}
+
+base::IpRangeSet pool_content(const ClassPass& pass) {
+  return pass.pool == nullptr ? base::IpRangeSet() : pool_ranges(pass.pool->addresses);
+}
+
+// --- a class that is not there, or not ours (any more) ---
+
+std::size_t still_held(ClassPass& pass) {
+  return pass.view.count<api::IPAddress>(k_ledger_index, held_bucket(pass.name, base::Family::v4)) +
+         pass.view.count<api::IPAddress>(k_ledger_index, held_bucket(pass.name, base::Family::v6)) +
+         pass.view.count<api::Service>(k_placeholder_pool_index, placeholder_bucket(pool_name(pass.name)));
+}
+
+// Without any pool MetalLB empties every Service it has ever served, those of others too.
+bool is_last_pool_in_use(ClassPass& pass) {
+  bool others = false;
+  pass.view.each<api::IPAddressPool>(k_pools_index, "", [&](const api::IPAddressPool& pool) {
+    const kube::Ref ref{&api::IPAddressPool::kind().resource, pool.meta.ns, pool.meta.name};
+    // One that is being written to may be on its way out as well.
+    others = pool.meta.name != pass.pool->meta.name && !pool.meta.deleting && !pass.view.busy(ref);
+    return !others;
+  });
+  return !others && pass.view.count<api::Service>(k_served_index, "") > 0;
+}
+
+void remove_rendering(ClassPass& pass) {
+  std::vector<kube::Write> writes;
+  const auto drop = [&](const auto* object, const kube::Resource& resource, const char* step) {
+    if (object != nullptr && !object->meta.deleting) writes.push_back(kube::remove(resource, *object, false, step));
+  };
+  drop(pass.l2, api::L2Advertisement::kind().resource, "class-l2-delete");
+  drop(pass.bgp, api::BGPAdvertisement::kind().resource, "class-bgp-delete");
+  if (pass.pool != nullptr && !is_last_pool_in_use(pass))
+    drop(pass.pool, api::IPAddressPool::kind().resource, "class-pool-delete");
+  const kube::Ref cls{&api::IPAddressClass::kind().resource, "", pass.name};
+  if (writes.empty()) {
+    pass.plan.forget = pass.pool == nullptr && pass.l2 == nullptr && pass.bgp == nullptr;
+  } else if (!pass.view.confirmed(cls)) {
+    pass.plan.confirms.push_back({cls});
+  } else {
+    pass.plan.writes = std::move(writes);
+  }
+}
+
+void serve_absent(ClassPass& pass) {
+  if (still_held(pass) == 0) {
+    remove_rendering(pass);
+    return;
+  }
+  if (backend_obstacle(pass)) return;
+  const Outsiders outsiders = find_outsiders(pass, pool_content(pass), true);
+  plan_rendering(pass, {kept_addresses(pass, outsiders), nullptr});
+}
+
+// --- a class of ours ---
+
+api::Saying judge_parameters(const ClassPass& pass, const std::optional<Overlap>& overlap) {
+  constexpr std::string_view stays = "; what was rendered before stays as it is";
+  if (!*pass.parsed)
+    return {k_parameters_valid, "False", "InvalidParameters",
+            join_sentences(pass.parsed->error()) + std::string(stays)};
+  if (overlap && overlap->ours_to_solve)
+    return {k_parameters_valid, "False", "Overlap", overlap->message + std::string(stays)};
+  const std::string notes = join_sentences((*pass.parsed)->notes);
+  return {k_parameters_valid, "True", "Valid", notes.empty() ? "all parameters are understood" : notes};
+}
+
+std::string remarks(const ClassPass& pass, const Outsiders& outsiders, const Rendered& rendered) {
+  std::vector<std::string> sentences;
+  if (pass.pool != nullptr) sentences.push_back(fmt::format("rendered as pool {}", pool_name(pass.name)));
+  if (!outsiders.rendered.empty())
+    sentences.push_back(fmt::format("kept although outside the ranges: {}", some_of(outsiders.rendered)));
+  if (!outsiders.left_out.empty())
+    sentences.push_back(
+        fmt::format("not held here, since another pool or class has them: {}", some_of(outsiders.left_out)));
+  if (rendered.aggregation_off)
+    sentences.emplace_back("routes are not aggregated while addresses outside the ranges are kept");
+  return join_sentences(sentences);
+}
+
+api::Saying judge_backend(ClassPass& pass, const std::optional<Overlap>& overlap, const Outsiders& outsiders,
+                          const Rendered& rendered) {
+  const std::string name = pool_name(pass.name);
+  const auto unready = [](std::string_view reason, std::string message) {
+    return api::Saying{k_backend_ready, "False", reason, std::move(message)};
+  };
+  if (pass.foreign_pool || pass.foreign_l2 || pass.foreign_bgp) {
+    return unready("ForeignObject",
+                   fmt::format("the {} {} was not made for this class and is left alone: rename it, or "
+                               "delete it if it is not needed",
+                               pass.foreign_pool ? "IPAddressPool"
+                               : pass.foreign_l2 ? "L2Advertisement"
+                                                 : "BGPAdvertisement",
+                               name));
+  }
+  if (overlap && !overlap->ours_to_solve) return unready("PoolOverlap", overlap->message);
+  if (!rendered.settled && pass.view.failures() > 0) {
+    const std::string& words = pass.view.refusal();
+    return unready("WriteRefused",
+                   words.empty() ? fmt::format("{} cannot be written; it is tried again", name) : words);
+  }
+  if (!rendered.stubborn.empty()) {
+    return unready("NotKept",
+                   fmt::format("{} does not stay as it is written: either somebody else keeps changing it, or "
+                               "the installed MetalLB is too old for one of the parameters",
+                               rendered.stubborn));
+  }
+  if (pass.pool != nullptr && pass.pool->meta.deleting) {
+    return unready("PoolTerminating", fmt::format("the pool {} is being deleted and waits for the finalizers {}: it is "
+                                                  "rendered anew when it is gone",
+                                                  name, fmt::join(pass.pool->meta.finalizers, ", ")));
+  }
+  if (pass.wanted != nullptr) {
+    if (pass.wanted->l2 && !pass.view.available(api::L2Advertisement::kind()))
+      return unready("MetalLBMissing", "the API server knows no L2Advertisement of metallb.io/v1beta1");
+    if (pass.wanted->bgp && !pass.view.available(api::BGPAdvertisement::kind()))
+      return unready("MetalLBMissing", "the API server knows no BGPAdvertisement of metallb.io/v1beta1");
+  }
+  if (pass.pool == nullptr) return unready("NothingRendered", "nothing has been rendered yet");
+  return {k_backend_ready, "True", pass.wanted != nullptr ? "Rendered" : "KeptAsBefore",
+          remarks(pass, outsiders, rendered)};
+}
+
+void serve_own(ClassPass& pass) {
+  pass.parsed = pass.cache.get(pass.cls->parameters);
+  const std::optional<Obstacle> obstacle = backend_obstacle(pass);
+  std::optional<Overlap> overlap;
+  if (*pass.parsed) overlap = find_overlap(pass, **pass.parsed);
+  if (*pass.parsed && !overlap) pass.wanted = &**pass.parsed;
+
+  const base::IpRangeSet ranges = pass.wanted != nullptr ? pass.wanted->ranges : pool_content(pass);
+  const Outsiders outsiders = find_outsiders(pass, ranges, false);
+  Rendered rendered;
+  if (!obstacle) {
+    const auto addresses = pass.wanted != nullptr ? render_addresses(pass.wanted->pieces, outsiders.rendered)
+                                                  : kept_addresses(pass, outsiders);
+    rendered = plan_rendering(pass, {addresses, pass.wanted});
+  }
+  // On the straight path the status is written once, when everything is in place.
+  if (!rendered.settled && rendered.stubborn.empty() && pass.view.failures() == 0) return;
+  Report report;
+  report.parameters_valid = judge_parameters(pass, overlap);
+  report.backend_ready = obstacle ? api::Saying{k_backend_ready, "False", obstacle->reason, obstacle->message}
+                                  : judge_backend(pass, overlap, outsiders, rendered);
+  if (pass.wanted != nullptr) report.ranges = &pass.wanted->ranges;
+  report.counted = &ranges;
+  report.outsiders = &outsiders;
+  plan_status(pass, report);
+}
+
+}  // namespace
+
+ClassReconciler::ClassReconciler(ClassSettings settings, std::shared_ptr<ParameterCache> parameters)
+    : settings_(std::move(settings)), parameters_(std::move(parameters)) {}
+
+kube::Plan ClassReconciler::reconcile(const kube::Key& key, kube::View& view) const {
+  ClassPass pass{.settings = settings_, .cache = *parameters_, .view = view, .name = key.name};
+  read(pass);
+  if (pass.cls != nullptr) {
+    serve_own(pass);
+  } else {
+    serve_absent(pass);
+  }
+  return std::move(pass.plan);
+}
+
+}  // namespace metallb

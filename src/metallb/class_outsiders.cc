@@ -1,0 +1,197 @@
+// What lies outside a class's ranges and must stay, and what lies inside them and belongs to others (driver design §3).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/builtin.h"
+#include "api/names.h"
+#include "metallb/class_pass.h"
+
+namespace metallb {
+namespace {
+
+using base::Family;
+using base::IpAddress;
+using base::IpRange;
+using base::IpRangeSet;
+
+constexpr std::size_t k_named_addresses = 5;
+
+IpAddress lowest(Family family) { return family == Family::v4 ? IpAddress() : IpAddress::v6({}); }
+IpAddress highest(Family family) {
+  std::array<std::uint8_t, 16> ones{};
+  ones.fill(0xff);
+  return family == Family::v4 ? IpAddress::v4(0xffffffffU) : IpAddress::v6(ones);
+}
+
+// The addresses of a family that are not in the set.
+std::vector<IpRange> gaps(const IpRangeSet& set, Family family) {
+  std::vector<IpRange> result;
+  std::optional<IpAddress> next = lowest(family);
+  for (const IpRange& range : set.ranges()) {
+    if (range.family() != family) continue;
+    if (next && *next < range.first) result.push_back({*next, *range.first.previous()});
+    next = range.last.next();
+  }
+  if (next) result.push_back({*next, highest(family)});
+  return result;
+}
+
+// The member's address in that family, read from the object.
+std::optional<IpAddress> address_in(const api::IPAddress& address, const IpRange& gap) {
+  const auto ip = IpAddress::parse(address.address);
+  return ip && gap.contains(*ip) ? std::optional(*ip) : std::nullopt;
+}
+std::optional<IpAddress> address_in(const api::Service& service, const IpRange& gap) {
+  for (const std::string& text : service.ingress) {
+    const auto ip = IpAddress::parse(text);
+    if (ip && gap.contains(*ip)) return *ip;
+  }
+  return std::nullopt;
+}
+
+// Members of a bucket in the order of addresses that lie in the gaps: one seek for each gap.
+template <class T>
+std::vector<IpAddress> members_in(kube::View& view, std::string_view index, const std::string& bucket,
+                                  const std::vector<IpRange>& spaces) {
+  std::vector<IpAddress> found;
+  if (view.count<T>(index, bucket) == 0) return found;
+  for (const IpRange& space : spaces) {
+    view.each_from<T>(index, bucket, address_order(space.first), [&](const T& object) {
+      const auto ip = address_in(object, space);
+      if (ip) found.push_back(*ip);
+      return ip.has_value();
+    });
+  }
+  return found;
+}
+
+// What others have: rendering an address in two pools would make MetalLB refuse all of them. What is in our pool
+// already is nobody else's.
+class Elsewhere {
+ public:
+  explicit Elsewhere(ClassPass& pass) : pass_(pass) {}
+
+  // Another pool has it; or, for an address that is not held yet, another class wants it.
+  bool contains(const IpAddress& ip, bool is_held) {
+    if (!read_) read();
+    if (ours_.contains(ip)) return false;
+    return pools_.contains(ip) || (!is_held && classes_.contains(ip));
+  }
+
+ private:
+  void read() {
+    read_ = true;
+    if (pass_.pool != nullptr) ours_ = pool_ranges(pass_.pool->addresses);
+    pass_.view.each<api::IPAddressPool>(k_pools_index, "", [&](const api::IPAddressPool& pool) {
+      if (pool.meta.name != pool_name(pass_.name)) add(pools_, pool_ranges(pool.addresses));
+      return true;
+    });
+    pass_.view.each<api::IPAddressClass>(k_own_classes_index, "", [&](const api::IPAddressClass& other) {
+      if (other.meta.name == pass_.name) return true;
+      if (const auto parsed = pass_.cache.get(other.parameters); *parsed) add(classes_, (*parsed)->ranges);
+      return true;
+    });
+  }
+  static void add(IpRangeSet& set, const IpRangeSet& more) {
+    for (const IpRange& range : more.ranges()) set.add(range);
+  }
+
+  ClassPass& pass_;
+  bool read_ = false;
+  IpRangeSet ours_;
+  IpRangeSet pools_;
+  IpRangeSet classes_;
+};
+
+const IpRange* first_common(const IpRangeSet& a, const IpRangeSet& b) {
+  const auto it = std::ranges::find_if(a.ranges(), [&](const IpRange& range) { return b.intersects(range); });
+  return it == a.ranges().end() ? nullptr : &*it;
+}
+
+}  // namespace
+
+std::string seniority(const kube::Meta& meta) { return fmt::format("{:020}/{}", meta.created, meta.uid); }
+
+Outsiders find_outsiders(ClassPass& pass, const IpRangeSet& ranges, bool held_only) {
+  Outsiders result;
+  Elsewhere elsewhere(pass);
+  for (const Family family : {Family::v4, Family::v6}) {
+    const std::vector<IpRange> spaces = gaps(ranges, family);
+    const auto ledger = [&](const std::string& bucket) {
+      return members_in<api::IPAddress>(pass.view, k_ledger_index, bucket, spaces);
+    };
+    std::vector<IpAddress> held = ledger(held_bucket(pass.name, family));
+    const std::vector<IpAddress> all = held_only ? held : ledger(ledger_bucket(pass.name, family));
+    (family == Family::v4 ? result.ledger_v4 : result.ledger_v6) = all.size();
+    const auto assigned = members_in<api::Service>(pass.view, k_placeholder_pool_index,
+                                                   placeholder_bucket(pool_name(pass.name), family), spaces);
+    held.insert(held.end(), assigned.begin(), assigned.end());
+    std::ranges::sort(held);
+    std::vector<IpAddress> found = all;
+    found.insert(found.end(), assigned.begin(), assigned.end());
+    std::ranges::sort(found);
+    const auto repeated = std::ranges::unique(found);
+    found.erase(repeated.begin(), repeated.end());
+    for (const IpAddress& ip : found) {
+      const bool is_held = std::ranges::binary_search(held, ip);
+      (elsewhere.contains(ip, is_held) ? result.left_out : result.rendered).push_back(ip);
+    }
+  }
+  return result;
+}
+
+std::optional<Overlap> find_overlap(ClassPass& pass, const ClassParameters& parameters) {
+  std::optional<Overlap> found;
+  const std::string own_age = seniority(pass.cls->meta);
+  // Older classes first: what they want comes before what this one wants, rendered or not.
+  pass.view.each<api::IPAddressClass>(k_own_classes_index, "", [&](const api::IPAddressClass& other) {
+    if (other.meta.name == pass.name) return false;
+    const auto parsed = pass.cache.get(other.parameters);
+    if (!*parsed) return true;
+    if (const IpRange* common = first_common(parameters.ranges, (*parsed)->ranges)) {
+      found = {fmt::format("{} overlaps with class {}, which is older: no address may be in two classes",
+                           entry_text(*common), other.meta.name),
+               true};
+    }
+    return !found;
+  });
+  if (found) return found;
+  pass.view.each<api::IPAddressPool>(k_pools_index, "", [&](const api::IPAddressPool& pool) {
+    if (pool.meta.name == pool_name(pass.name)) return true;
+    const IpRange* common = first_common(parameters.ranges, pool_ranges(pool.addresses));
+    if (common == nullptr) return true;
+    const auto owner = rendered_for(pool.meta);
+    const auto* other = owner ? pass.view.get<api::IPAddressClass>(*owner) : nullptr;
+    const bool lives = other != nullptr && other->provisioner == api::metallb::provisioner;
+    if (!owner) {
+      found = {fmt::format("{} overlaps with the pool {}, which is not ours: no address may be in two pools",
+                           entry_text(*common), pool.meta.name),
+               true};
+    } else if (!lives) {
+      found = {fmt::format("{} overlaps with the pool {}, which still holds addresses of the class {} that is gone: it "
+                           "will be rendered when they are",
+                           entry_text(*common), pool.meta.name, *owner),
+               false};
+    } else {
+      found = {fmt::format("{} overlaps with the pool {} of class {}: it can be rendered when that class gives the "
+                           "addresses up",
+                           entry_text(*common), pool.meta.name, *owner),
+               seniority(other->meta) < own_age};
+    }
+    return false;
+  });
+  return found;
+}
+
+std::string some_of(const std::vector<IpAddress>& addresses) {
+  std::string text;
+  for (std::size_t i = 0; i < addresses.size() && i < k_named_addresses; ++i) {
+    if (i > 0) text += i + 1 == addresses.size() ? " and " : ", ";
+    text += addresses[i].to_string();
+  }
+  if (addresses.size() > k_named_addresses) text += fmt::format(" and {} more", addresses.size() - k_named_addresses);
+  return text;
+}
+
+}  // namespace metallb

@@ -1,0 +1,100 @@
+// One pass of the class reconciler, in its parts. Internal to the folder.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/conditions.h"
+#include "api/ipam.h"
+#include "api/metallb.h"
+#include "kube/plan.h"
+#include "kube/view.h"
+#include "metallb/class.h"
+#include "metallb/rendering.h"
+
+namespace metallb {
+
+inline constexpr std::string_view k_pools_index = "pools";
+
+// Position among classes: the older one keeps what two of them want.
+std::string seniority(const kube::Meta& meta);
+
+// What a pass reads first, and what it comes to.
+struct ClassPass {
+  const ClassSettings& settings;
+  ParameterCache& cache;
+  kube::View& view;
+  std::string name;
+  kube::Plan plan = {};
+
+  // The class, if it exists and is ours.
+  const api::IPAddressClass* cls = nullptr;
+  // What is rendered for it now. `foreign_*`: there is one of that name which is not ours.
+  const api::IPAddressPool* pool = nullptr;
+  const api::L2Advertisement* l2 = nullptr;
+  const api::BGPAdvertisement* bgp = nullptr;
+  bool foreign_pool = false;
+  bool foreign_l2 = false;
+  bool foreign_bgp = false;
+
+  std::shared_ptr<const ParsedParameters> parsed = {};  // null without a class
+  // The parameters can be read and overlap with nothing: what they say is to be rendered. Otherwise what is rendered
+  // stays.
+  const ClassParameters* wanted = nullptr;
+};
+
+// An address that must stay in the pool although the wanted ranges do not contain it.
+struct Outsiders {
+  std::vector<base::IpAddress> rendered;
+  // Left to the pool or class that contains them: they would make MetalLB refuse its whole configuration.
+  std::vector<base::IpAddress> left_out;
+  // Of the ledger, outside `ranges`, by family.
+  std::size_t ledger_v4 = 0;
+  std::size_t ledger_v6 = 0;
+};
+// Ledger addresses and assigned placeholders outside `ranges`. `held_only`: those that carry our finalizer, for a class
+// that is not there (any more) to tell that it is ours. Costs what lies outside, not what lies inside.
+Outsiders find_outsiders(ClassPass& pass, const base::IpRangeSet& ranges, bool held_only);
+
+// Why the wanted ranges cannot be rendered beside what others have.
+struct Overlap {
+  std::string message;
+  bool ours_to_solve = false;  // reported as a fault of this class's parameters, else as something to wait for
+};
+std::optional<Overlap> find_overlap(ClassPass& pass, const ClassParameters& parameters);
+
+// What is to be in MetalLB's namespace.
+struct Wanted {
+  std::vector<std::string> addresses;  // empty: no pool is wanted and none is touched
+  // Advertisements are managed (and removed where they are not wanted) only if the parameters say so.
+  const ClassParameters* advertise = nullptr;
+};
+// How far what is rendered is from that.
+struct Rendered {
+  bool settled = true;           // nothing differs
+  std::string stubborn;          // what stays different although it is written again and again; "" if nothing
+  bool aggregation_off = false;  // aggregation is not in effect, since outsiders do not allow it
+};
+// Plans the next writes that bring `wanted` about.
+Rendered plan_rendering(ClassPass& pass, const Wanted& wanted);
+
+// The class's status. `urgent` sayings are written at once, counts and wordings a few seconds apart.
+struct Report {
+  api::Saying parameters_valid;
+  api::Saying backend_ready;
+  // Null: ranges are left as they are.
+  const base::IpRangeSet* ranges = nullptr;
+  // What capacity is counted in, and the ledger addresses outside of it.
+  const base::IpRangeSet* counted = nullptr;
+  const Outsiders* outsiders = nullptr;
+};
+void plan_status(ClassPass& pass, const Report& report);
+
+// "10.0.0.1, 10.0.0.2 and 7 more"
+std::string some_of(const std::vector<base::IpAddress>& addresses);
+
+}  // namespace metallb

@@ -1,0 +1,177 @@
+// The writes that bring pool and advertisements to what is wanted (driver design §3): in place, only what differs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+
+#include "api/names.h"
+#include "metallb/class_pass.h"
+
+namespace metallb {
+namespace {
+
+using boost::json::object;
+
+// Somebody who keeps changing what we render back meets these limits; an administrator's edits do not.
+constexpr int k_repair_burst = 10;
+constexpr base::Duration k_repair_refill = std::chrono::seconds(3);
+// What differs for so long although it is repaired is not kept by the server: written again seldom.
+constexpr base::Duration k_stubborn_after = std::chrono::seconds(30);
+constexpr base::Duration k_stubborn_refill = std::chrono::minutes(10);
+
+// What has to change about an object of ours: its spec, our marks, and owner references, through which the garbage
+// collector would take the pool with every live address when the class goes.
+object needed_patch(const kube::Meta& meta, const std::string& spec, const std::optional<object>& wanted_spec,
+                    const std::string& class_name) {
+  object patch;
+  if (wanted_spec) {
+    if (object spec_patch = difference(spec, *wanted_spec); !spec_patch.empty()) patch["spec"] = std::move(spec_patch);
+  }
+  object metadata;
+  const object marks = rendered_metadata(meta.ns, class_name);
+  const std::string label = class_label_value(class_name);
+  if (meta.labels.get(api::metallb::class_label) != label) metadata["labels"] = marks.at("labels");
+  if (const auto* annotations = marks.if_contains("annotations");
+      annotations != nullptr && meta.annotations.get(api::metallb::class_label) != class_name)
+    metadata["annotations"] = *annotations;
+  if (!meta.owners.empty()) metadata["ownerReferences"] = nullptr;
+  if (!metadata.empty()) patch["metadata"] = std::move(metadata);
+  return patch;
+}
+
+class Rendering {
+ public:
+  Rendering(ClassPass& pass, Rendered& result) : pass_(pass), result_(result) {}
+
+  // Brings one object to its wanted spec, creating it if there is none. Returns whether it is so already.
+  template <class T>
+  bool keep(const T* current, const object& spec, const char* step) {
+    const bool differs = current == nullptr || !needed_patch(current->meta, current->spec, spec, pass_.name).empty();
+    if (!differs) {
+      pass_.view.since(step, false);
+      return true;
+    }
+    result_.settled = false;
+    if (current == nullptr) {
+      pass_.view.since(step, false);
+      object body{{"metadata", rendered_metadata(pass_.settings.metallb_namespace, pass_.name)}, {"spec", spec}};
+      pass_.plan.writes.push_back(kube::create(T::kind().resource, std::move(body), step));
+    } else if (may_repair(T::kind().resource.kind, step)) {
+      pass_.plan.writes.push_back(kube::patch(T::kind().resource, *current,
+                                              needed_patch(current->meta, current->spec, spec, pass_.name), step));
+    }
+    return false;
+  }
+
+  // The advertisement stays as it is but for the aggregation, which the pool's next state does not allow.
+  void stop_aggregating(const api::BGPAdvertisement* current) {
+    result_.settled = false;
+    if (!may_repair(api::BGPAdvertisement::kind().resource.kind, "class-bgp")) return;
+    object spec{{"aggregationLength", k_no_aggregation.v4}, {"aggregationLengthV6", k_no_aggregation.v6}};
+    pass_.plan.writes.push_back(
+        kube::patch(api::BGPAdvertisement::kind().resource, *current, {{"spec", std::move(spec)}}, "class-bgp"));
+  }
+
+  template <class T>
+  void drop(const T* current, const char* step) {
+    if (current == nullptr || current->meta.deleting) return;
+    result_.settled = false;
+    pass_.plan.writes.push_back(kube::remove(T::kind().resource, *current, false, step));
+  }
+
+ private:
+  bool may_repair(std::string_view kind, const std::string& step) {
+    const base::Duration differing = pass_.view.since(step, true);
+    // A refused write is retried by the loop's own backoff.
+    const bool stubborn = pass_.view.failures() == 0 && differing >= k_stubborn_after;
+    if (stubborn) result_.stubborn = fmt::format("{} {}", kind, pool_name(pass_.name));
+    const std::string bucket = stubborn ? step + "-stubborn" : step;
+    const base::Duration wait = stubborn ? pass_.view.throttle(bucket, 1, k_stubborn_refill)
+                                         : pass_.view.throttle(bucket, k_repair_burst, k_repair_refill);
+    if (!stubborn) pass_.plan.then_look_after(k_stubborn_after);
+    if (wait > base::Duration::zero()) {
+      pass_.plan.then_look_after(wait);
+      return false;
+    }
+    pass_.plan.spends.push_back(bucket);
+    return true;
+  }
+
+  ClassPass& pass_;
+  Rendered& result_;
+};
+
+std::vector<base::IpRange> readable(const std::vector<std::string>& addresses) {
+  std::vector<base::IpRange> entries;
+  for (const std::string& text : addresses) {
+    if (const auto range = pool_entry(text)) entries.push_back(*range);
+  }
+  return entries;
+}
+
+bool pool_differs(const ClassPass& pass, const object& spec) {
+  return pass.pool == nullptr || !needed_patch(pass.pool->meta, pass.pool->spec, spec, pass.name).empty();
+}
+
+bool fits(const Aggregation& aggregation, const Aggregation& limits) {
+  return aggregation.v4 >= limits.v4 && aggregation.v6 >= limits.v6;
+}
+
+void plan_bgp(ClassPass& pass, Rendering& rendering, Rendered& result, const BgpOptions& options,
+              const Aggregation& limits, bool pool_changes) {
+  Aggregation aggregation = effective_aggregation(options, limits);
+  result.aggregation_off = aggregation != effective_aggregation(options, {});
+  if (pool_changes && pass.bgp != nullptr) {
+    // It must fit the pool as it is, too.
+    const Aggregation now = aggregation_of(pass.bgp->spec);
+    aggregation = {std::max(now.v4, aggregation.v4), std::max(now.v6, aggregation.v6)};
+  }
+  if (pool_changes && pass.bgp == nullptr) {
+    result.settled = false;
+  } else {
+    rendering.keep(pass.bgp, bgp_spec(pass.name, options, aggregation), "class-bgp");
+  }
+}
+
+void plan_advertisements(ClassPass& pass, Rendering& rendering, Rendered& result, const ClassParameters& parameters,
+                         const Aggregation& limits, bool pool_changes) {
+  if (!pass.foreign_l2 && pass.view.available(api::L2Advertisement::kind())) {
+    if (parameters.l2) {
+      rendering.keep(pass.l2, l2_spec(pass.name, *parameters.l2), "class-l2");
+    } else {
+      rendering.drop(pass.l2, "class-l2-delete");
+    }
+  }
+  if (!pass.foreign_bgp && pass.view.available(api::BGPAdvertisement::kind())) {
+    if (parameters.bgp) {
+      plan_bgp(pass, rendering, result, *parameters.bgp, limits, pool_changes);
+    } else {
+      rendering.drop(pass.bgp, "class-bgp-delete");
+    }
+  }
+}
+
+}  // namespace
+
+Rendered plan_rendering(ClassPass& pass, const Wanted& wanted) {
+  Rendered result;
+  Rendering rendering(pass, result);
+  if (wanted.addresses.empty()) return result;
+  const object spec = pool_spec(wanted.addresses);
+  const Aggregation limits = aggregation_limits(readable(wanted.addresses));
+  const bool pool_changes = !pass.foreign_pool && pool_differs(pass, spec);
+  if (wanted.advertise != nullptr)
+    plan_advertisements(pass, rendering, result, *wanted.advertise, limits, pool_changes);
+  // Speakers refuse an aggregation that is wider than an entry of the pool, and with it their whole configuration: the
+  // advertisement goes first where the pool's entries get smaller.
+  const bool in_the_way =
+      pass.bgp != nullptr && !pass.bgp->meta.deleting && !fits(aggregation_of(pass.bgp->spec), limits);
+  if (!pass.foreign_pool && !(pool_changes && in_the_way)) {
+    rendering.keep(pass.pool, spec, "class-pool");
+  } else if (pool_changes && wanted.advertise == nullptr) {
+    rendering.stop_aggregating(pass.bgp);
+  }
+  return result;
+}
+
+}  // namespace metallb
