@@ -50,7 +50,7 @@ class WatchSource final : public Source {
 
 SourceFactory reflectors(base::Reactor& reactor, Transport& transport, MetricsSink& metrics, std::uint64_t seed) {
   return [&reactor, &transport, &metrics, random = base::Random(seed)](const WatchSpec& watch, Store& store,
-                                                                       std::function<void()> synced) mutable {
+                                                                       std::function<void()> settled) mutable {
     ReflectorOptions options;
     options.kind = watch.kind;
     options.ns = watch.ns;
@@ -58,7 +58,7 @@ SourceFactory reflectors(base::Reactor& reactor, Transport& transport, MetricsSi
     options.field_selector = watch.field_selector;
     options.policy.optional = watch.optional;
     Reflector::Listener listener;
-    listener.synced = std::move(synced);
+    listener.settled = std::move(settled);
     listener.counted = [&metrics, kind = watch.kind](WatchMachine::Counter what, std::string_view reason) {
       metrics.watch_counted(kind->resource, what, reason);
     };
@@ -83,6 +83,7 @@ Loop::Impl::Impl(const Controller& c, Transport& t, base::Reactor& r, MetricsSin
       queue(number_of_ranks(controller), options.per_namespace),
       events(transport, reactor, metrics, event_options(controller, options), random.next()),
       ranks(positions_of_ranks(controller)),
+      settled(controller.watches.size()),
       active(controller.reconcilers.size()),
       depths(controller.reconcilers.size()) {
   check(options.max_concurrent > 0 && options.max_requests > 0, "a loop that may do nothing");
@@ -90,8 +91,11 @@ Loop::Impl::Impl(const Controller& c, Transport& t, base::Reactor& r, MetricsSin
 
 void Loop::Impl::open_sources(const SourceFactory& factory) {
   for (std::size_t i = 0; i < controller.watches.size(); ++i) {
-    sources.push_back(factory(controller.watches[i], *state.stores()[i], [weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->schedule();
+    sources.push_back(factory(controller.watches[i], *state.stores()[i], [weak = weak_from_this(), i] {
+      const auto self = weak.lock();
+      if (!self) return;
+      self->settled[i] = true;
+      self->schedule();
     }));
   }
 }
@@ -126,11 +130,14 @@ void Loop::Impl::turn() {
   finish_drain();
 }
 
-// Whether the reconcilers run: from the moment on when every store that they need has had its first complete list.
+// Whether the reconcilers run: from the moment on when every store has had its first complete list, or is of an
+// optional kind that the server is known not to serve.
 bool Loop::Impl::try_start() {
   if (started) return true;
   for (std::size_t i = 0; i < controller.watches.size(); ++i) {
-    if (!controller.watches[i].optional && !state.stores()[i]->synced()) return false;
+    const Store& store = *state.stores()[i];
+    const bool missing = controller.watches[i].optional && settled[i] && !store.replacing();
+    if (!store.synced() && !missing) return false;
   }
   started = true;
   base::log::info("The stores are filled", {base::log::kv("controller", controller.name)});

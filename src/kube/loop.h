@@ -28,8 +28,9 @@ class Source {
   // How the watch is doing; null if it is none.
   virtual const ReflectorStatus* status() const { return nullptr; }
 };
-// `synced` is to be called when the store has had its first complete list.
-using SourceFactory = std::function<std::unique_ptr<Source>(const WatchSpec&, Store&, std::function<void()> synced)>;
+// `settled` is to be called when the store has had its first complete list, or the optional kind is known to be
+// missing.
+using SourceFactory = std::function<std::unique_ptr<Source>(const WatchSpec&, Store&, std::function<void()> settled)>;
 
 struct LoopOptions {
   std::string identity;              // of this process, in events: the pod's name
@@ -96,7 +97,7 @@ class Loop {
 
   // Starts to fill the stores. Once.
   void start();
-  // Whether all stores that are not optional have had their first complete list.
+  // Whether all stores have had their first complete list, or are of optional kinds that the server does not serve.
   bool synced() const;
   // Runs `f` once, when synced() becomes true; at the next turn if it is.
   void when_synced(base::Task f);

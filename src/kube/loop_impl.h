@@ -193,6 +193,7 @@ struct Loop::Impl : std::enable_shared_from_this<Loop::Impl> {
   base::Task drained;
   std::vector<base::Task> synced_tasks;
   std::size_t passes_since_collect = 0;
+  std::vector<bool> settled;                       // by watch: its source knows whether there is anything to know
   std::vector<std::size_t> active;                 // by reconciler
   std::vector<std::array<std::size_t, 2>> depths;  // by reconciler and lane
   LoopStats counts;
