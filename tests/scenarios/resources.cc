@@ -16,7 +16,7 @@ const std::vector<kube::Resource>& known_resources() {
       {ipam, "v1alpha1", "ipaddressclaims", "IPAddressClaim", true},
       {"", "v1", "services", "Service", true},
       {"", "v1", "namespaces", "Namespace", false},
-      {"", "v1", "events", "Event", true},
+      {"events.k8s.io", "v1", "events", "Event", true},
       {"", "v1", "pods", "Pod", true},
       {"", "v1", "configmaps", "ConfigMap", true},
       {"", "v1", "serviceaccounts", "ServiceAccount", true},

@@ -380,14 +380,19 @@ class Run {
   void mark(const json::object& argument) {
     marks_[std::string(argument.at("name").as_string())] = backend_.position();
   }
-  // {since: mark, core: 5, driver: 3} exactly; {most: {driver: 6}} at most.
+  // {since: mark, core: 5, driver: 3} exactly; {most: {driver: 6}} at most; {of: [services]} on these resources only.
   void writes(const json::object& argument) {
     const auto* since = argument.if_contains("since");
     const std::string name = since ? std::string(since->as_string()) : "start";
     if (!marks_.contains(name)) fail(fmt::format("no mark {}", name));
-    const auto records = backend_.writes(marks_[name]);
+    auto records = backend_.writes(marks_[name]);
+    if (const auto* of = argument.if_contains("of")) {
+      std::erase_if(records, [&](const WriteRecord& record) {
+        return std::ranges::find(of->as_array(), json::value(record.plural)) == of->as_array().end();
+      });
+    }
     for (const auto& [key, value] : argument) {
-      if (key == "since") continue;
+      if (key == "since" || key == "of") continue;
       if (key == "most") {
         for (const auto& [user, number] : value.as_object())
           compare(records, user, number.to_number<std::size_t>(), true);
