@@ -75,6 +75,7 @@ Outcome<Target> ApiServer::Impl::route(const kube::Request& request, std::string
   const std::string_view sub = info.subresource;
   const bool served =
       sub.empty() || (sub == "status" && target.kind->status) || (sub == "finalize" && target.kind == namespaces);
+  if (!served && target.kind->custom && !info.name.empty()) return refuse(not_found(target.kind->subject(info.name)));
   if (!served || (!target.kind->namespaced && !info.ns.empty())) return refuse(no_such_resource());
   if (target.kind->namespaced && info.ns.empty() && (!info.name.empty() || is_write(info.verb)))
     return refuse(page_not_found());

@@ -51,7 +51,7 @@ Outcome<std::pair<json::object, bool>> ApiServer::Impl::remove_one(const Target&
     return refuse(forbidden(kind.subject(name), "this namespace may not be deleted"));
   }
   const VersionPtr current = storage.get(kind, key);
-  if (current == nullptr) return refuse(not_found(kind.subject(name)));
+  if (current == nullptr) return refuse(not_found(target.kind->subject(name)));
   const std::string_view uid = text_at(current->document, {"metadata", "uid"});
   if (!options.uid.empty() && options.uid != uid) {
     return refuse(
@@ -99,7 +99,7 @@ Outcome<kube::Response> ApiServer::Impl::remove(Target& target, const kube::Requ
   auto removed = remove_one(target, *options);
   if (!removed) return std::unexpected(removed.error());
   const auto& [object, gone] = *removed;
-  const Kind& kind = target.kind->stored_as();
+  const Kind& kind = *target.kind;
   if (!gone || kind.returns_deleted) return answer(200, target, object);
   json::object details{{"name", target.info.name}};
   if (!kind.group.empty()) details["group"] = kind.group;

@@ -62,8 +62,8 @@ std::string Failure::body() const {
 kube::Response Failure::response() const {
   kube::Response response;
   response.status = code;
-  response.content_type = "application/json";
-  response.body = body();
+  response.content_type = plain ? "text/plain; charset=utf-8" : "application/json";
+  response.body = plain ? message + "\n" : body();
   if (retry_after) response.retry_after = std::chrono::seconds(*retry_after);
   return response;
 }
@@ -84,7 +84,7 @@ Failure no_such_resource() {
   return {.code = 404, .reason = "NotFound", .message = "the server could not find the requested resource"};
 }
 
-Failure page_not_found() { return {.code = 404, .message = "404 page not found", .bare = true}; }
+Failure page_not_found() { return {.code = 404, .message = "404 page not found", .bare = true, .plain = true}; }
 
 Failure already_exists(const Subject& subject) {
   return about(409, "AlreadyExists", named(subject) + " already exists", subject);
@@ -142,6 +142,10 @@ Failure expired(std::string message) {
 }
 
 Failure internal_error(std::string message) { return {.code = 500, .message = std::move(message), .bare = true}; }
+
+std::string go_type_error(std::string_view json_type, std::string_view field, std::string_view type) {
+  return fmt::format("json: cannot unmarshal {} into Go struct field {} of type {}", json_type, field, type);
+}
 
 Cause field_required(std::string field, std::string_view detail) {
   return {"FieldValueRequired", with_detail("Required value", {}, detail), std::move(field)};

@@ -32,6 +32,7 @@ struct Failure {
   Causes causes = {};
   std::optional<int> retry_after = {};  // seconds
   bool bare = false;
+  bool plain = false;  // the message is the whole body
 
   std::string body() const;
   kube::Response response() const;
@@ -60,6 +61,9 @@ Failure modified(const Subject& subject);
 Failure forbidden(const Subject& subject, std::string_view why);
 Failure method_not_allowed();
 Failure unsupported_media_type(std::string message);
+// Go's complaint about a value of another type: "json: cannot unmarshal number into Go struct field ConfigMap.data of
+// type string".
+std::string go_type_error(std::string_view json_type, std::string_view field, std::string_view type);
 Failure invalid(const Subject& subject, Causes causes);
 Failure too_large_version(std::uint64_t wanted, std::uint64_t current);
 Failure expired(std::string message);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json/array.hpp>
+#include <boost/json/error.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <charconv>
@@ -96,8 +97,17 @@ base::Result<json::value> parse_json(std::string_view text) {
   json::parse_options options;
   options.max_depth = 100;
   json::value value = json::parse(text, error, {}, options);
+  if (error == json::error::incomplete) return base::fail("unexpected end of JSON input");
   if (error) return base::fail(error.message());
   return value;
+}
+
+std::string_view go_kind(const json::value& value) {
+  if (value.is_string()) return "string";
+  if (value.is_number()) return "number";
+  if (value.is_bool()) return "bool";
+  if (value.is_array()) return "array";
+  return value.is_object() ? "object" : "null";
 }
 
 std::string to_text(const json::value& value) { return json::serialize(value); }

@@ -38,6 +38,8 @@ bool same(const json::value& a, const json::value& b);
 // Parses one document; trailing bytes, duplicate members' first values and depths over 100 are errors.
 base::Result<json::value> parse_json(std::string_view text);
 std::string to_text(const json::value& value);
+// "string", "number", "bool", "array", "object", "null": a value's kind as Go's decoder names it.
+std::string_view go_kind(const json::value& value);
 
 // RFC 7396, in place.
 void merge_patch(json::value& target, const json::value& patch);

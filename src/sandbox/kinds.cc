@@ -154,6 +154,7 @@ void ApiServer::Impl::register_builtin_kinds() {
             .unconditional_update = true,
             .selectable = {"regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid", "reason",
                            "reportingController", "type"},
+            .strategy = event_view_strategy(),
             .storage = &events,
             .to_storage = event_to_core,
             .from_storage = event_from_core});
@@ -171,7 +172,8 @@ void ApiServer::Impl::register_builtin_kinds() {
             .name = "EndpointSlice",
             .generation = true,
             .unconditional_update = true,
-            .schema = fields(slice_schema)});
+            .schema = fields(slice_schema),
+            .strategy = slice_strategy()});
   add_kind({.group = "apps",
             .version = "v1",
             .plural = "deployments",

@@ -106,6 +106,19 @@ void check_annotations(const json::object& metadata, Causes& causes) {
   if (total > most) causes.push_back(field_too_long("metadata.annotations", most));
 }
 
+// Built-in kinds want a prefix on every finalizer that is not one of the system's own.
+void check_finalizers(const json::object& object, const Kind& kind, Causes& causes) {
+  static constexpr auto standard = std::to_array<std::string_view>({"kubernetes", "orphan", "foregroundDeletion"});
+  const std::vector<std::string> finalizers = finalizers_of(object);
+  for (std::size_t i = 0; i < finalizers.size(); ++i) {
+    check_qualified(finalizers[i], "metadata.finalizers", causes);
+    const bool prefixed = finalizers[i].find('/') != std::string::npos;
+    if (kind.custom || prefixed || std::ranges::find(standard, finalizers[i]) != standard.end()) continue;
+    causes.push_back(field_invalid(fmt::format("metadata.finalizers[{}]", i), quote(finalizers[i]),
+                                   "name is neither a standard finalizer name nor is it fully qualified"));
+  }
+}
+
 void check_owners(const json::object& metadata, Causes& causes) {
   const json::array* owners = array_at(metadata, {"ownerReferences"});
   if (owners == nullptr) return;
@@ -160,7 +173,9 @@ std::string normalise_metadata(json::object& object, std::vector<std::string>* u
       drop.emplace_back(name);
       continue;
     }
-    const auto wrong = [&](std::string_view type) { return fmt::format("ObjectMeta.{} of type {}", name, type); };
+    const auto wrong = [&](std::string_view type, const json::value* inner = nullptr) {
+      return go_type_error(go_kind(inner == nullptr ? value : *inner), fmt::format("ObjectMeta.{}", name), type);
+    };
     switch (field->form) {
       case Form::text:
         if (!value.is_string()) return wrong("string");
@@ -172,14 +187,14 @@ std::string normalise_metadata(json::object& object, std::vector<std::string>* u
       case Form::texts:
         if (!value.is_array()) return wrong("[]string");
         for (const json::value& item : value.get_array()) {
-          if (!item.is_string()) return wrong("string");
+          if (!item.is_string()) return wrong("string", &item);
         }
         if (value.get_array().empty()) drop.emplace_back(name);
         break;
       case Form::list:
         if (!value.is_array()) return wrong("[]v1.OwnerReference");
         for (const json::value& item : value.get_array()) {
-          if (!item.is_object()) return wrong("v1.OwnerReference");
+          if (!item.is_object()) return wrong("v1.OwnerReference", &item);
         }
         if (value.get_array().empty()) drop.emplace_back(name);
         break;
@@ -188,7 +203,7 @@ std::string normalise_metadata(json::object& object, std::vector<std::string>* u
         if (map == nullptr) return wrong("map[string]string");
         for (json::key_value_pair& item : *map) {
           if (item.value().is_null()) item.value().emplace_string();
-          if (!item.value().is_string()) return wrong("string");
+          if (!item.value().is_string()) return wrong("string", &item.value());
         }
         if (map->empty()) drop.emplace_back(name);
         break;
@@ -220,10 +235,10 @@ void validate_metadata(const json::object& object, const Kind& kind, Causes& cau
   check_labels(metadata, causes);
   check_annotations(metadata, causes);
   check_owners(metadata, causes);
-  for (const std::string& finalizer : finalizers_of(object)) check_qualified(finalizer, "metadata.finalizers", causes);
+  check_finalizers(object, kind, causes);
 }
 
-void validate_metadata_update(const json::object& object, const json::object& old, Causes& causes) {
+void validate_metadata_update(const json::object& object, const json::object& old, const Kind& kind, Causes& causes) {
   const json::object& metadata = *object_at(object, {"metadata"});
   const json::object& before = *object_at(old, {"metadata"});
   for (const std::string_view field : {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
@@ -250,7 +265,7 @@ void validate_metadata_update(const json::object& object, const json::object& ol
   check_labels(metadata, causes);
   check_annotations(metadata, causes);
   check_owners(metadata, causes);
-  for (const std::string& finalizer : finalizers_of(object)) check_qualified(finalizer, "metadata.finalizers", causes);
+  check_finalizers(object, kind, causes);
 }
 
 std::vector<std::string> finalizers_of(const json::object& object) {

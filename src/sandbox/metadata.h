@@ -11,15 +11,15 @@
 
 namespace sandbox {
 
-// Brings metadata into the stored form: unknown fields, managedFields, nulls and empty collections go. The result is
-// the first wrong type ("ObjectMeta.labels of type string"), "" if there is none; removed unknown fields are appended
-// to `unknown`.
+// Brings metadata into the stored form: unknown fields, managedFields, nulls and empty collections go. The result is a
+// complaint about the first value of a wrong type, "" if there is none; removed unknown fields are appended to
+// `unknown`.
 std::string normalise_metadata(json::object& object, std::vector<std::string>* unknown);
 
 // Names, labels, annotations, finalizers, owner references of a new object.
 void validate_metadata(const json::object& object, const Kind& kind, Causes& causes);
 // What may not change, and no new finalizers on an object that is being deleted.
-void validate_metadata_update(const json::object& object, const json::object& old, Causes& causes);
+void validate_metadata_update(const json::object& object, const json::object& old, const Kind& kind, Causes& causes);
 
 bool is_dns_subdomain(std::string_view name);
 bool is_dns_label(std::string_view name);

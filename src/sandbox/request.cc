@@ -1,12 +1,11 @@
 #include "sandbox/request.h"
 
+#include <algorithm>
 #include <charconv>
 #include <vector>
 
 namespace sandbox {
-namespace {
-
-std::string decode(std::string_view part) {
+std::string percent_decoded(std::string_view part) {
   std::string text;
   for (std::size_t i = 0; i < part.size(); ++i) {
     unsigned char byte = 0;
@@ -21,11 +20,13 @@ std::string decode(std::string_view part) {
   return text;
 }
 
+namespace {
+
 std::vector<std::string> segments_of(std::string_view path) {
   std::vector<std::string> segments;
   while (!path.empty()) {
     const std::size_t slash = path.find('/');
-    if (slash != 0) segments.push_back(decode(path.substr(0, slash)));
+    if (slash != 0) segments.push_back(percent_decoded(path.substr(0, slash)));
     if (slash == std::string_view::npos) break;
     path.remove_prefix(slash + 1);
   }
@@ -55,6 +56,31 @@ std::string_view RequestInfo::param(std::string_view key) const {
 bool RequestInfo::flag(std::string_view key) const {
   const std::string_view value = param(key);
   return value == "true" || value == "1";
+}
+
+kube::Request make_request(std::string_view method, std::string_view target, std::string_view body,
+                           std::string_view content_type) {
+  kube::Request request;
+  request.method = method;
+  const std::size_t mark = target.find('?');
+  request.path = target.substr(0, mark);
+  std::string_view rest = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('&'), rest.size());
+    const std::string_view pair = rest.substr(0, end);
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    request.query.emplace_back(percent_decoded(pair.substr(0, equals)),
+                               percent_decoded(pair.substr(std::min(equals + 1, pair.size()))));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  request.body = body;
+  request.content_type = content_type;
+  if (!body.empty() && content_type.empty()) {
+    request.content_type = method != "PATCH"     ? "application/json"
+                           : body.front() == '[' ? "application/json-patch+json"
+                                                 : "application/merge-patch+json";
+  }
+  return request;
 }
 
 RequestInfo parse_request(const kube::Request& request) {

@@ -27,5 +27,10 @@ struct RequestInfo {
 };
 
 RequestInfo parse_request(const kube::Request& request);
+std::string percent_decoded(std::string_view part);
+// A request from a request line's target ("/path?query", encoded). Without a content type, that of the body's look:
+// JSON, a JSON patch (a list) or a merge patch.
+kube::Request make_request(std::string_view method, std::string_view target, std::string_view body = {},
+                           std::string_view content_type = {});
 
 }  // namespace sandbox

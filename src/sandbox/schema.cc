@@ -133,6 +133,31 @@ void Schema::validate(const json::value& value, const json::value* old, Causes& 
   causes.insert(causes.end(), found.begin(), found.end());
 }
 
+std::string Schema::wrong_type(const json::value& value, const std::string& path) const {
+  if (!type_fits(value)) {
+    static constexpr std::array<std::string_view, 7> go_types = {"",      "struct",  "[]",  "string",
+                                                                 "int32", "float64", "bool"};
+    return go_type_error(go_kind(value), path, go_types[static_cast<std::size_t>(type_)]);
+  }
+  if (const json::object* object = value.if_object()) {
+    for (const json::key_value_pair& member : *object) {
+      const auto property = properties_.find(std::string_view(member.key()));
+      std::string wrong;
+      if (property != properties_.end()) {
+        wrong = property->second->wrong_type(member.value(), path + "." + std::string(member.key()));
+      } else if (additional_ != nullptr) {
+        wrong = additional_->wrong_type(member.value(), path);
+      }
+      if (!wrong.empty()) return wrong;
+    }
+  } else if (const json::array* array = value.if_array(); array != nullptr && items_ != nullptr) {
+    for (const json::value& item : *array) {
+      if (std::string wrong = items_->wrong_type(item, path); !wrong.empty()) return wrong;
+    }
+  }
+  return {};
+}
+
 bool Schema::type_fits(const json::value& value) const {
   if (int_or_string_) return value.is_string() || value.is_int64() || value.is_uint64();
   switch (type_) {

@@ -33,6 +33,10 @@ class Schema {
   void drop_empty(json::value& value) const;
   // Removes nulls that are not allowed and fills in defaults.
   void apply_defaults(json::value& value) const;
+
+  // For built-in kinds: the complaint about the first value whose type does not fit its field, as Go's decoder words
+  // it; "" if all fit.
+  std::string wrong_type(const json::value& value, const std::string& path) const;
   // Appends what is wrong with `value`. What is equal to its counterpart in `old` is let pass (ratcheting).
   void validate(const json::value& value, const json::value* old, Causes& causes) const;
 

@@ -103,17 +103,8 @@ class EventStrategy final : public Strategy {
     }
   }
   void prepare_update(json::object& object, const json::object&) const override { prepare_create(object); }
-  void validate(const json::object& object, const json::object* old, Causes& causes) const override {
-    const bool series_api = !text_at(object, {"eventTime"}).empty() || !text_at(object, {"action"}).empty() ||
-                            !text_at(object, {"reportingComponent"}).empty();
-    const std::string_view type = text_at(object, {"type"});
-    if (series_api) {
-      check_series_api(object, causes);
-    }
-    if (!type.empty() && type != "Normal" && type != "Warning") {
-      causes.push_back(field_invalid("type", "\"\"", "has invalid value: " + std::string(type)));
-    }
-    if (series_api && old != nullptr) check_unchanged(object, *old, causes);
+  void validate(const json::object& object, const json::object*, Causes& causes) const override {
+    if (!text_at(object, {"eventTime"}).empty()) check_series_api(object, causes);
   }
 
  private:
@@ -130,6 +121,21 @@ class EventStrategy final : public Strategy {
       causes.push_back(field_invalid("reportingInstance", "\"\"", "can have at most 128 characters"));
     }
   }
+};
+
+// What events.k8s.io/v1 asks for beyond that of what is written through it.
+class EventViewStrategy final : public Strategy {
+ public:
+  void validate(const json::object& object, const json::object* old, Causes& causes) const override {
+    if (text_at(object, {"eventTime"}).empty()) causes.push_back(field_required("eventTime"));
+    const std::string_view type = text_at(object, {"type"});
+    if (type != "Normal" && type != "Warning") {
+      causes.push_back(field_invalid("type", "\"\"", "has invalid value: " + std::string(type)));
+    }
+    if (old != nullptr) check_unchanged(object, *old, causes);
+  }
+
+ private:
   static void check_unchanged(const json::object& object, const json::object& old, Causes& causes) {
     for (const std::string_view field :
          {"involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type",
@@ -141,6 +147,21 @@ class EventStrategy final : public Strategy {
           field_invalid(std::string(field), now == nullptr ? "null" : to_text(*now), "field is immutable"));
     }
   }
+};
+
+// Endpoint slices: ports have a name and a protocol.
+class SliceStrategy final : public Strategy {
+ public:
+  void prepare_create(json::object& object) const override {
+    json::value* ports = object.if_contains("ports");
+    if (ports == nullptr || !ports->is_array()) return;
+    for (json::value& item : ports->get_array()) {
+      json::object& port = item.get_object();
+      if (!port.contains("name")) port["name"] = "";
+      if (!port.contains("protocol")) port["protocol"] = "TCP";
+    }
+  }
+  void prepare_update(json::object& object, const json::object&) const override { prepare_create(object); }
 };
 
 class DefinitionStrategy final : public Strategy {
@@ -219,6 +240,8 @@ std::shared_ptr<Strategy> custom_strategy() { return std::make_shared<CustomStra
 std::shared_ptr<Strategy> namespace_strategy() { return std::make_shared<NamespaceStrategy>(); }
 std::shared_ptr<Strategy> lease_strategy() { return std::make_shared<LeaseStrategy>(); }
 std::shared_ptr<Strategy> event_strategy() { return std::make_shared<EventStrategy>(); }
+std::shared_ptr<Strategy> event_view_strategy() { return std::make_shared<EventViewStrategy>(); }
+std::shared_ptr<Strategy> slice_strategy() { return std::make_shared<SliceStrategy>(); }
 std::shared_ptr<Strategy> definition_strategy() { return std::make_shared<DefinitionStrategy>(); }
 
 }  // namespace sandbox

@@ -18,6 +18,8 @@ std::shared_ptr<Strategy> custom_strategy();  // custom kinds: /status keeps not
 std::shared_ptr<Strategy> namespace_strategy();
 std::shared_ptr<Strategy> lease_strategy();
 std::shared_ptr<Strategy> event_strategy();
+std::shared_ptr<Strategy> event_view_strategy();  // events.k8s.io/v1
+std::shared_ptr<Strategy> slice_strategy();
 std::shared_ptr<Strategy> definition_strategy();  // CustomResourceDefinitions
 // Cluster IPs and node ports come from `random` and the ranges in `options`; both outlive the strategy.
 std::shared_ptr<Strategy> service_strategy(const ServerOptions& options, base::Random& random);

@@ -121,25 +121,7 @@ SimTransport* World::transport(const std::string& name) {
 
 kube::Response World::call(std::string_view method, std::string_view path, std::string_view body,
                            std::string_view user) {
-  kube::Request request;
-  request.method = method;
-  const std::size_t mark = path.find('?');
-  request.path = path.substr(0, mark);
-  while (mark != std::string_view::npos && !path.empty()) {
-    path.remove_prefix(std::min(
-        path.size(), path.find_first_of("?&") == std::string_view::npos ? path.size() : path.find_first_of("?&") + 1));
-    if (path.empty()) break;
-    const std::string_view pair = path.substr(0, path.find('&'));
-    const std::size_t equals = pair.find('=');
-    request.query.emplace_back(pair.substr(0, equals),
-                               equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1));
-  }
-  request.body = body;
-  if (!body.empty())
-    request.content_type = method == "PATCH"
-                               ? (body.front() == '[' ? "application/json-patch+json" : "application/merge-patch+json")
-                               : "application/json";
-  return server_.handle(request, user);
+  return server_.handle(make_request(method, path, body), user);
 }
 
 void World::create(std::string_view yaml, std::string_view user) {

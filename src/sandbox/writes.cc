@@ -20,8 +20,18 @@ constexpr std::string_view strategic_type = "application/strategic-merge-patch+j
 std::string_view media_type(std::string_view content_type) { return content_type.substr(0, content_type.find(';')); }
 
 Failure wrong_type_in_patch(const json::object& document, std::string_view what) {
-  return invalid({}, {field_invalid("patch", quote(to_text(document)),
-                                    "json: cannot unmarshal into Go struct field " + std::string(what))});
+  return invalid({}, {field_invalid("patch", quote(to_text(document)), what)});
+}
+
+std::string unknown_conversion(const Kind& kind, std::string_view stated) {
+  return fmt::format("converting ({}.{}) to ({}.{}): unknown conversion", kind.version, stated,
+                     kind.group.empty() ? "core" : kind.group, kind.name);
+}
+
+// A body as error messages quote it.
+std::string excerpt(std::string_view body) {
+  constexpr std::size_t most = 30;
+  return body.size() <= most ? std::string(body) : std::string(body.substr(0, most)) + " ...";
 }
 
 // The document without what does not count for metadata.generation.
@@ -86,7 +96,7 @@ Outcome<json::object> ApiServer::Impl::decode_body(const kube::Request& request,
     auto parsed = parse_json(request.body);
     if (!parsed)
       return unrecognized(fmt::format("couldn't get version/kind; json parse error: {} ({})", parsed.error().message,
-                                      request.body.substr(0, 100)));
+                                      excerpt(request.body)));
     body = std::move(*parsed);
   }
   json::object* object = body.if_object();
@@ -94,7 +104,7 @@ Outcome<json::object> ApiServer::Impl::decode_body(const kube::Request& request,
   const std::string_view stated_kind = text_at(*object, {"kind"});
   const std::string_view stated_version = text_at(*object, {"apiVersion"});
   if (kind.custom && stated_kind.empty()) {
-    return unrecognized(fmt::format("Object 'Kind' is missing in '{}'", request.body.substr(0, 200)));
+    return unrecognized(fmt::format("Object 'Kind' is missing in '{}' ({})", request.body, excerpt(request.body)));
   }
   if (!stated_version.empty() && stated_version != kind.api_version()) {
     return refuse(
@@ -102,9 +112,8 @@ Outcome<json::object> ApiServer::Impl::decode_body(const kube::Request& request,
                                 stated_version, kind.api_version())));
   }
   if (!kind.custom && !stated_kind.empty() && stated_kind != kind.name) {
-    return refuse(bad_request(fmt::format(
-        "{0} in version \"{1}\" cannot be handled as a {2}: converting ({1}.{0}) to (core.{2}): unknown conversion",
-        stated_kind, kind.version, kind.name)));
+    return refuse(bad_request(fmt::format("{} in version \"{}\" cannot be handled as a {}: {}", stated_kind,
+                                          kind.version, kind.name, unknown_conversion(kind, stated_kind))));
   }
   if (stated_kind.empty()) (*object)["kind"] = kind.name;
   if (stated_version.empty()) (*object)["apiVersion"] = kind.api_version();
@@ -116,13 +125,8 @@ Outcome<json::object> ApiServer::Impl::decode_body(const kube::Request& request,
 Outcome<void> ApiServer::Impl::check_document(Target& target, json::object& object, bool patched) const {
   const Kind& kind = target.kind->stored_as();
   std::vector<std::string> unknown;
-  const std::string wrong = normalise_metadata(object, &unknown);
-  if (!wrong.empty()) {
-    if (patched) return refuse(wrong_type_in_patch(object, wrong));
-    return refuse(bad_request(fmt::format(
-        "{0} in version \"{1}\" cannot be handled as a {0}: json: cannot unmarshal into Go struct field {2}", kind.name,
-        kind.version, wrong)));
-  }
+  std::string wrong = normalise_metadata(object, &unknown);
+  const auto first_field = static_cast<std::ptrdiff_t>(unknown.size());
   if (kind.schema != nullptr) {
     // type and metadata are every schema's own
     json::object document;
@@ -136,20 +140,16 @@ Outcome<void> ApiServer::Impl::check_document(Target& target, json::object& obje
     kind.schema->apply_defaults(whole);
     for (json::key_value_pair& member : whole.get_object()) document[member.key()] = std::move(member.value());
     object = std::move(document);
-    if (!kind.custom) {
-      Causes wrong_types;
-      kind.schema->validate(object, nullptr, wrong_types);
-      if (!wrong_types.empty()) {
-        const std::string what = fmt::format("{}.{}: {}", kind.name, wrong_types[0].field, wrong_types[0].message);
-        if (patched) return refuse(wrong_type_in_patch(object, what));
-        return refuse(bad_request(fmt::format(
-            "{0} in version \"{1}\" cannot be handled as a {0}: json: cannot unmarshal into Go struct field {2}",
-            kind.name, kind.version, what)));
-      }
-    }
+    if (!kind.custom && wrong.empty()) wrong = kind.schema->wrong_type(object, kind.name);
+  }
+  if (!wrong.empty()) {
+    if (patched) return refuse(wrong_type_in_patch(object, wrong));
+    return refuse(bad_request(
+        fmt::format("{0} in version \"{1}\" cannot be handled as a {0}: {2}", kind.name, kind.version, wrong)));
   }
   const std::string_view validation = target.info.param("fieldValidation");
   if (unknown.empty() || validation == "Ignore") return {};
+  if (kind.custom) std::sort(unknown.begin() + first_field, unknown.end());
   for (std::string& field : unknown) field = fmt::format("unknown field \"{}\"", field);
   if (validation == "Strict") {
     return refuse(
@@ -209,8 +209,9 @@ Outcome<json::object> ApiServer::Impl::store_new(Target& target, json::object ob
   validate_metadata(object, kind, causes);
   if (kind.custom && kind.schema != nullptr) kind.schema->validate(object, nullptr, causes);
   kind.strategy->validate(object, nullptr, causes);
+  if (target.kind != &kind) target.kind->strategy->validate(object, nullptr, causes);
   const std::string key = Storage::key(target.info.ns, name);
-  if (causes.empty() && storage.get(kind, key) != nullptr) return refuse(already_exists(kind.subject(name)));
+  if (causes.empty() && storage.get(kind, key) != nullptr) return refuse(already_exists(target.kind->subject(name)));
   if (!causes.empty()) return refuse(invalid({kind.group, stated_kind, name}, std::move(causes)));
   if (auto chosen = kind.strategy->allocate(object, nullptr); !chosen) return std::unexpected(chosen.error());
   if (target.dry_run) return object;
@@ -301,7 +302,7 @@ Outcome<json::object> ApiServer::Impl::store_next(Target& target, json::object n
   const std::string stated_kind(text_at(next, {"kind"}));
   if (kind.custom && stated_kind != kind.name)
     causes.push_back(field_invalid("kind", quote(stated_kind), "must be " + kind.name));
-  validate_metadata_update(next, old, causes);
+  validate_metadata_update(next, old, kind, causes);
   if (kind.custom && kind.schema != nullptr) {
     const json::value before(old);
     kind.schema->validate(next, &before, causes);
@@ -310,6 +311,7 @@ Outcome<json::object> ApiServer::Impl::store_next(Target& target, json::object n
     kind.strategy->validate_status(next, old, causes);
   } else if (part == Part::main) {
     kind.strategy->validate(next, &old, causes);
+    if (target.kind != &kind) target.kind->strategy->validate(next, &old, causes);
   }
   if (!causes.empty()) return refuse(invalid({kind.group, stated_kind, name}, std::move(causes)));
   if (part == Part::main) {
@@ -335,7 +337,7 @@ Outcome<kube::Response> ApiServer::Impl::update(Target& target, const kube::Requ
   if (!object) return std::unexpected(object.error());
   if (target.kind->to_storage != nullptr) target.kind->to_storage(*object);
   const VersionPtr current = storage.get(target.kind->stored_as(), target.key());
-  if (current == nullptr) return refuse(not_found(target.kind->stored_as().subject(target.info.name)));
+  if (current == nullptr) return refuse(not_found(target.kind->subject(target.info.name)));
   const Part part = target.info.subresource == "status"     ? Part::status
                     : target.info.subresource == "finalize" ? Part::finalize
                                                             : Part::main;
@@ -349,13 +351,16 @@ Outcome<kube::Response> ApiServer::Impl::patch(Target& target, const kube::Reque
   const std::string_view type = media_type(request.content_type);
   const bool strategic = type == strategic_type && !kind.custom;
   if (type != merge_type && type != json_patch_type && !strategic) {
-    return refuse(unsupported_media_type(fmt::format(
+    // built-in kinds are refused by the router already
+    if (!kind.custom) {
+      return refuse({.code = 415, .reason = "UnsupportedMediaType", .message = "415: Unsupported Media Type"});
+    }
+    return refuse(unsupported_media_type(
         "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, "
-        "application/merge-patch+json{}, application/apply-patch+yaml",
-        kind.custom ? "" : ", application/strategic-merge-patch+json")));
+        "application/merge-patch+json, application/apply-patch+yaml"));
   }
   const VersionPtr current = storage.get(kind.stored_as(), target.key());
-  if (current == nullptr) return refuse(not_found(kind.stored_as().subject(target.info.name)));
+  if (current == nullptr) return refuse(not_found(kind.subject(target.info.name)));
   const auto body = parse_json(request.body);
   if (!body) return refuse(bad_request("error decoding patch: " + body.error().message));
   json::value document(shown(kind, current->document));
@@ -381,7 +386,7 @@ Outcome<kube::Response> ApiServer::Impl::patch(Target& target, const kube::Reque
   if (!document.is_object()) return refuse(bad_request("error decoding patch: the result is not an object"));
   json::object& next = document.get_object();
   if (!kind.custom && text_at(next, {"kind"}) != kind.name)
-    return refuse(wrong_type_in_patch(next, "kind: unknown conversion"));
+    return refuse(wrong_type_in_patch(next, unknown_conversion(kind, text_at(next, {"kind"}))));
   if (kind.to_storage != nullptr) kind.to_storage(next);
   const Part part = target.info.subresource == "status" ? Part::status : Part::main;
   auto stored = store_next(target, std::move(next), current, part, true);
