@@ -263,7 +263,7 @@ Labels labels_of(const Resource& resource) {
 }
 }  // namespace
 
-void Registry::watched(const Resource& resource, WatchMachine::Counter what, std::string_view reason) {
+void Registry::watch_counted(const Resource& resource, WatchMachine::Counter what, std::string_view reason) {
   using Counter = WatchMachine::Counter;
   Counters& family = what == Counter::relist          ? impl_->relists
                      : what == Counter::watch_restart ? impl_->restarts

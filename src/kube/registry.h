@@ -36,6 +36,7 @@ class Registry final : public MetricsSink {
   void event_sent() override;
   void event_dropped() override;
   void observe(const Observation& observation) override;
+  void watch_counted(const Resource& resource, WatchMachine::Counter what, std::string_view reason) override;
   void turn(base::Duration took) override;
 
   // For the transport: thread-safe, and may outlive the registry.
@@ -43,7 +44,6 @@ class Registry final : public MetricsSink {
 
   void leading(std::string_view lease, bool yes);
   void lease_slow_path(std::string_view lease);
-  void watched(const Resource& resource, WatchMachine::Counter what, std::string_view reason);
   // Values that age; to be called about twice a second.
   void refresh(const Resource& resource, const ReflectorStatus& status, std::size_t objects);
   void refresh_queues();

@@ -121,7 +121,7 @@ TEST_F(RegistryTest, InformersAndTheLease) {
   status.version = "123";
   status.last_event = now - 42s;
   registry->refresh(widgets, status, 17);
-  registry->watched(widgets, WatchMachine::Counter::relist, "expired");
+  registry->watch_counted(widgets, WatchMachine::Counter::relist, "expired");
   registry->leading("lock", true);
   registry->lease_slow_path("lock");
   const std::string labels = R"({group="example.com",resource="widgets",version="v1"})";

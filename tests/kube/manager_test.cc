@@ -1,0 +1,225 @@
+// A controller's life: filling, running for the lease, working, ending.
+#include "kube/manager.h"
+
+#include <gtest/gtest.h>
+
+#include "kube/lease_server.h"
+#include "kube/manual_reactor.h"
+#include "support/thing.h"
+
+namespace kube {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::LeaseServer;
+using testing::ManualReactor;
+using testing::Thing;
+
+// Serves streaming lists of Things, one Lease, and writes that wait for their answer.
+struct Server final : Transport {
+  explicit Server(ManualReactor& r) : reactor(r) {}
+
+  void send(Request request, Receiver receiver) override {
+    if (request.lane != Lane::lease) {
+      writes.emplace_back(std::move(request), std::move(receiver));
+      return;
+    }
+    if (!lease_up) {
+      reactor.post(receiver(std::unexpected(TransportError{TransportError::Kind::connect, "refused", false})));
+      return;
+    }
+    reactor.post(receiver(lease.handle(request)));
+  }
+  StreamId open(Request, std::unique_ptr<StreamReceiver> receiver, base::Duration) override {
+    stream = std::move(receiver);
+    if (!served) {
+      Response missing;
+      missing.status = 404;
+      missing.body = "404 page not found";
+      reactor.post(stream->closed(missing));
+    } else if (answers) {
+      reactor.post(stream->opened());
+      reactor.post(stream->data(
+          R"({"type":"ADDED","object":{"metadata":{"namespace":"ns","name":"a","uid":"u","resourceVersion":"5"}}})"
+          "\n"
+          R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}})"
+          "\n"));
+    }
+    return StreamId{1};
+  }
+  void close(StreamId) override {}
+  void answer_write() {
+    Response done;
+    done.status = 200;
+    done.body =
+        R"({"metadata":{"namespace":"ns","name":"a","uid":"u","resourceVersion":"10"},"spec":{"value":"done"}})";
+    auto [request, receiver] = std::move(writes.front());
+    writes.erase(writes.begin());
+    reactor.post(receiver(done));
+  }
+
+  ManualReactor& reactor;
+  LeaseServer lease;
+  std::vector<std::pair<Request, Receiver>> writes;
+  std::unique_ptr<StreamReceiver> stream;
+  bool served = true;
+  bool answers = true;
+  bool lease_up = true;
+};
+
+struct ManagerTest : ::testing::Test {
+  ManagerTest() {
+    controller.name = "thing-controller";
+    controller.lease_name = "lock";
+    controller.watches.push_back(
+        {&Thing::kind(), "", "", "", false, {}, [](const Object& object, std::vector<Key>& keys) {
+           keys.push_back({"thing", object.meta.ns, object.meta.name});
+         }});
+    controller.reconcilers.push_back(
+        {"thing",
+         [](const Key& key, View& view) {
+           Plan plan;
+           const auto* thing = view.get<Thing>(key.ns, key.name);
+           if (thing != nullptr && thing->value != "done") {
+             plan.writes.push_back(patch(Thing::kind().resource, *thing, {{"spec", {{"value", "done"}}}}, "finish"));
+           }
+           return plan;
+         },
+         0});
+    registry.emplace(controller, 64, [this] { return reactor.now(); });
+  }
+  void start(bool leader_elect = true) {
+    ManagerOptions options;
+    options.leader_elect = leader_elect;
+    options.lease.ns = "sys";
+    options.lease.name = "lock";
+    options.lease.identity = "me";
+    options.server = "https://server";
+    options.exit = [this](int status, bool at_once) { exits.emplace_back(status, at_once); };
+    options.clock = [this] { return reactor.now(); };
+    manager.emplace(controller, reactor, server, *registry, std::move(options));
+    manager->start();
+    reactor.advance(100ms);
+  }
+  std::string unready() const { return manager->readyz().front().fails().value_or(""); }
+  std::string unhealthy() const {
+    std::string all;
+    for (const ProbeCheck& check : manager->healthz()) {
+      if (const auto failure = check.fails()) all += check.name + ": " + *failure + "; ";
+    }
+    return all;
+  }
+  std::string holder() { return server.lease.lease ? server.lease.spec("holderIdentity") : "-"; }
+
+  ManualReactor reactor;
+  Server server{reactor};
+  Controller controller;
+  std::optional<Registry> registry;
+  std::optional<Manager> manager;
+  std::vector<std::pair<int, bool>> exits;
+};
+
+using Exits = std::vector<std::pair<int, bool>>;
+
+TEST_F(ManagerTest, FillsThenRunsForTheLeaseThenWorks) {
+  server.answers = false;
+  start();
+  EXPECT_EQ(unready(), "not listed yet: things.tests.example/v1");
+  EXPECT_EQ(holder(), "-") << "a process without a picture must not lead";
+  server.answers = true;
+  reactor.post(server.stream->closed(std::unexpected(TransportError{TransportError::Kind::reset, "gone", true})));
+  reactor.advance(3s);
+  EXPECT_EQ(unready(), "");
+  EXPECT_EQ(holder(), "\"me\"");
+  EXPECT_EQ(server.writes.size(), 1U);
+  EXPECT_NE(registry->expose().find("leader_election_master_status{name=\"lock\"} 1"), std::string::npos);
+  EXPECT_NE(registry->expose().find("informer_objects{group=\"tests.example\",resource=\"things\",version=\"v1\"} 1"),
+            std::string::npos);
+}
+
+TEST_F(ManagerTest, MissingKindsAreNamedAndWaitedFor) {
+  server.served = false;
+  start();
+  reactor.advance(2s);
+  EXPECT_EQ(unready(),
+            "the server does not serve things.tests.example/v1: their CustomResourceDefinitions are not installed");
+  EXPECT_TRUE(exits.empty());
+  server.served = true;
+  reactor.advance(15s);
+  EXPECT_EQ(unready(), "");
+}
+
+TEST_F(ManagerTest, WithoutElectionItWorksAsSoonAsItIsFilled) {
+  start(false);
+  EXPECT_EQ(server.writes.size(), 1U);
+  EXPECT_EQ(holder(), "-");
+  manager->shut_down();
+  reactor.advance(100ms);
+  EXPECT_TRUE(exits.empty());
+  server.answer_write();
+  reactor.advance(1s);
+  EXPECT_EQ(exits, (Exits{{0, false}}));
+}
+
+TEST_F(ManagerTest, T60_ShutdownWaitsForWorkThenGivesTheLeaseBack) {
+  start();
+  ASSERT_EQ(server.writes.size(), 1U);
+  manager->shut_down();
+  manager->shut_down();
+  reactor.advance(3s);
+  EXPECT_EQ(unready(), "shutting down");
+  EXPECT_EQ(holder(), "\"me\"") << "a write is under way";
+  server.answer_write();
+  reactor.advance(1s);
+  EXPECT_EQ(holder(), "\"\"");
+  EXPECT_EQ(exits, (Exits{{0, false}}));
+  EXPECT_TRUE(server.writes.empty());
+}
+
+TEST_F(ManagerTest, T60_WorkThatDoesNotEndKeepsTheLease) {
+  start();
+  manager->shut_down();
+  reactor.advance(29s);
+  EXPECT_TRUE(exits.empty());
+  reactor.advance(2s);
+  EXPECT_EQ(exits, (Exits{{1, true}}));
+  EXPECT_EQ(holder(), "\"me\"");
+}
+
+TEST_F(ManagerTest, T50_AStandbyThatEndsNeverLeads) {
+  server.lease.write("other", 15, "t");
+  start();
+  reactor.advance(5s);
+  manager->shut_down();
+  server.lease.write("", 1, "t2");  // free now
+  reactor.advance(1min);
+  EXPECT_EQ(exits, (Exits{{0, false}}));
+  EXPECT_EQ(holder(), "\"\"");
+  EXPECT_TRUE(server.writes.empty());
+}
+
+TEST_F(ManagerTest, ALostLeaseEndsTheProcessAtOnce) {
+  start();
+  server.lease_up = false;
+  reactor.advance(9500ms);
+  EXPECT_TRUE(exits.empty());
+  reactor.advance(1s);
+  EXPECT_EQ(exits, (Exits{{1, true}}));
+  EXPECT_FALSE(manager->loop().leading());
+  reactor.advance(1min);
+  EXPECT_EQ(exits.size(), 1U);
+}
+
+TEST_F(ManagerTest, T62_LivenessSeesALoopThatStandsStill) {
+  start();
+  EXPECT_EQ(unhealthy(), "");
+  reactor.advance(5min);
+  EXPECT_EQ(unhealthy(), "");
+  reactor.freeze(31s);
+  EXPECT_EQ(unhealthy(), "loop: it has not turned for 31 s; ");
+  reactor.freeze(10s);
+  EXPECT_NE(unhealthy().find("leader-election: "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kube
