@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::string_view k_parameters_valid = "ParametersValid";
 constexpr std::string_view k_backend_ready = "BackendReady";
+// Passes in a row that failed before the status says so.
+constexpr int k_failures_to_report = 3;
 
 // An object of the class's rendering, or the fact that somebody else has the name.
 template <class T>
@@ -153,16 +155,16 @@ api::Saying judge_backend(ClassPass& pass, const std::optional<Overlap>& overlap
                                name));
   }
   if (overlap && !overlap->ours_to_solve) return unready("PoolOverlap", overlap->message);
-  if (!rendered.settled && pass.view.failures() > 0) {
-    const std::string& words = pass.view.refusal();
-    return unready("WriteRefused",
-                   words.empty() ? fmt::format("{} cannot be written; it is tried again", name) : words);
-  }
   if (!rendered.stubborn.empty()) {
     return unready("NotKept",
                    fmt::format("{} does not stay as it is written: either somebody else keeps changing it, or "
                                "the installed MetalLB is too old for one of the parameters",
                                rendered.stubborn));
+  }
+  if (!rendered.settled) {
+    const std::string& words = pass.view.refusal();
+    return unready("WriteRefused",
+                   words.empty() ? fmt::format("{} cannot be written; it is tried again", name) : words);
   }
   if (pass.pool != nullptr && pass.pool->meta.deleting) {
     return unready("PoolTerminating", fmt::format("the pool {} is being deleted and waits for the finalizers {}: it is "
@@ -195,8 +197,8 @@ void serve_own(ClassPass& pass) {
                                                   : kept_addresses(pass, outsiders);
     rendered = plan_rendering(pass, {addresses, pass.wanted});
   }
-  // On the straight path the status is written once, when everything is in place.
-  if (!rendered.settled && rendered.stubborn.empty() && pass.view.failures() == 0) return;
+  // On the straight path the status is written once, when everything is in place; a single failure is no news.
+  if (!rendered.settled && rendered.stubborn.empty() && pass.view.failures() < k_failures_to_report) return;
   Report report;
   report.parameters_valid = judge_parameters(pass, overlap);
   report.backend_ready = obstacle ? api::Saying{k_backend_ready, "False", obstacle->reason, obstacle->message}

@@ -82,8 +82,8 @@ class Rendering {
  private:
   bool may_repair(std::string_view kind, const std::string& step) {
     const base::Duration differing = pass_.view.since(step, true);
-    // A refused write is retried by the loop's own backoff.
-    const bool stubborn = pass_.view.failures() == 0 && differing >= k_stubborn_after;
+    // A write that is refused is retried at the loop's own pace.
+    const bool stubborn = pass_.view.refusal().empty() && differing >= k_stubborn_after;
     if (stubborn) result_.stubborn = fmt::format("{} {}", kind, pool_name(pass_.name));
     const std::string bucket = stubborn ? step + "-stubborn" : step;
     const base::Duration wait = stubborn ? pass_.view.throttle(bucket, 1, k_stubborn_refill)

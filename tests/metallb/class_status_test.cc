@@ -159,7 +159,9 @@ TEST(ClassStatusTest, TransitionTimesMoveOnlyWhenAStatusFlips) {
 TEST(ClassStatusTest, AFailedWriteIsShownInTheServersWords) {
   ClassWorld w;
   w.put_class("public", k_29);
-  w.world.memory(class_key("public")).failures = 1;
+  w.world.memory(class_key("public")).failures = 2;
+  EXPECT_EQ(w.run("public").writes.size(), 2U) << "a failure or two are no news";
+  w.world.memory(class_key("public")).failures = 3;
   w.world.memory(class_key("public")).refusal = "admission webhook denied the request: CIDR overlaps";
   const kube::Plan plan = w.run("public");
   std::vector<std::string> steps;
