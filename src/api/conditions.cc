@@ -21,8 +21,9 @@ boost::json::object to_json(const kube::Condition& condition) {
   boost::json::object json{{"type", condition.type},
                            {"status", condition.status},
                            {"reason", condition.reason},
-                           {"message", condition.message},
-                           {"lastTransitionTime", condition.lastTransitionTime}};
+                           {"message", condition.message}};
+  // What an older schema let somebody leave out stays left out.
+  if (!condition.lastTransitionTime.empty()) json["lastTransitionTime"] = condition.lastTransitionTime;
   if (condition.observedGeneration != 0) json["observedGeneration"] = condition.observedGeneration;
   return json;
 }

@@ -93,8 +93,20 @@ base::Duration View::throttle(std::string_view name, int burst, base::Duration r
   bucket.refill_until(now);
   bucket.burst = burst;
   bucket.refill = refill;
-  if (bucket.tokens >= 1) return base::Duration::zero();
-  return base::Duration(static_cast<std::int64_t>((1 - bucket.tokens) * static_cast<double>(refill.count())) + 1);
+  return bucket.shortfall();
+}
+
+base::Duration View::throttled(std::string_view name) const {
+  const auto it = memory_.throttles.find(name);
+  if (it == memory_.throttles.end()) return base::Duration::zero();
+  KeyMemory::Bucket bucket = it->second;
+  bucket.refill_until(world_.now());
+  return bucket.shortfall();
+}
+
+base::Duration KeyMemory::Bucket::shortfall() const {
+  if (tokens >= 1) return base::Duration::zero();
+  return base::Duration(static_cast<std::int64_t>((1 - tokens) * static_cast<double>(refill.count())) + 1);
 }
 
 void KeyMemory::Bucket::refill_until(base::MonoTime now) {

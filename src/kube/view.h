@@ -37,6 +37,7 @@ struct KeyMemory {
     int burst = 0;
     base::Duration refill{};
     void refill_until(base::MonoTime now);
+    base::Duration shortfall() const;  // until there is a whole token
   };
   std::map<std::string, Bucket, std::less<>> throttles;
   std::vector<Ref> confirmed;  // answered for this very pass
@@ -122,6 +123,8 @@ class View {
   base::Duration since(std::string_view fact, bool holds);
   // Token bucket per key: zero if a token is there now (draw it with Plan::spends), else how long until there is one.
   base::Duration throttle(std::string_view name, int burst, base::Duration refill);
+  // The same for a throttle that may not have been asked for yet: zero then, and nothing is remembered.
+  base::Duration throttled(std::string_view name) const;
   int failures() const { return memory_.failures; }
   // What the server said to the write that failed last, while failures() > 0; "" if it said nothing. For people.
   const std::string& refusal() const { return memory_.refusal; }

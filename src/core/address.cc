@@ -1,0 +1,223 @@
+#include "core/address.h"
+
+#include <fmt/format.h>
+
+#include "api/names.h"
+#include "core/reasons.h"
+#include "core/reclaim.h"
+
+namespace core {
+namespace {
+
+const kube::Resource& resource() { return api::IPAddress::kind().resource; }
+
+}  // namespace
+
+kube::Plan reconcile_address(const kube::Key& key, kube::View& view) {
+  const auto* address = view.get<api::IPAddress>(key.name);
+  if (address == nullptr) {
+    kube::Plan plan;
+    plan.forget = true;
+    return plan;
+  }
+  // A claim or a pair is writing it: what it becomes is seen when that is answered.
+  if (view.busy(ref_of(*address))) return {};
+  return AddressPass(view, *address).run();
+}
+
+AddressPass::AddressPass(kube::View& view, const api::IPAddress& address)
+    : view_(view),
+      address_(address),
+      holder_(holder_of(view, address)),
+      use_(usability(view, address)),
+      conditions_(address.conditions, address.meta.generation, view.wall_text()) {}
+
+kube::Plan AddressPass::run() {
+  if (use_ == Usability::undecided || holder_.relation == Relation::undecided) return {};
+  if (address_.meta.deleting) {
+    if (release_deleted()) return std::move(plan_);
+  } else if (protect()) {
+    return std::move(plan_);
+  }
+  validate();
+  if (reclaim()) return std::move(plan_);
+  explain();
+  write_status(derive_phase());
+  return std::move(plan_);
+}
+
+// A live claim that holds it keeps it, whatever its phase.
+bool AddressPass::release_deleted() {
+  if (holder_.holds()) {
+    conditions_.set(condition::deletion_blocked, true, reason::deletion_blocked,
+                    "deletion waits until the claim that holds this address is deleted");
+    return false;
+  }
+  if (!address_.meta.has_finalizer(api::address_protection)) return true;
+  // Without claimRef the patch's version is the proof; a claim that is being deleted never lives again.
+  const bool certain = holder_.relation == Relation::none || holder_.relation == Relation::claim_deleting;
+  if (!certain && !confirmed()) return true;
+  plan_.writes.push_back(kube::patch(
+      resource(), address_, {{"metadata", {{"finalizers", without_finalizer(address_.meta, api::address_protection)}}}},
+      "address-release"));
+  return true;
+}
+
+bool AddressPass::is_restored() const {
+  const std::string* recorded = address_.meta.annotations.find(api::recorded_uid_annotation);
+  return recorded != nullptr && *recorded != address_.meta.uid && address_.claimRef && !holder_.holds();
+}
+
+bool AddressPass::protect() {
+  boost::json::object metadata;
+  if (!address_.meta.has_finalizer(api::address_protection))
+    metadata["finalizers"] = with_finalizer(address_.meta, api::address_protection);
+  if (address_.meta.annotations.get(api::recorded_uid_annotation) != address_.meta.uid && !is_restored())
+    metadata["annotations"] = {{api::recorded_uid_annotation, address_.meta.uid}};
+  if (metadata.empty()) return false;
+  plan_.writes.push_back(kube::patch(resource(), address_, {{"metadata", std::move(metadata)}}, "address-protect"));
+  return true;
+}
+
+void AddressPass::validate() {
+  switch (use_) {
+    case Usability::usable:
+    case Usability::undecided:
+      conditions_.clear(condition::usable);
+      return;
+    case Usability::invalid:
+      conditions_.set(condition::usable, false, reason::invalid_address, "spec.address is not an IP address");
+      return;
+    case Usability::unclaimable:
+      conditions_.set(condition::usable, false, reason::unclaimable_address,
+                      "unspecified, loopback, multicast and broadcast addresses cannot be claimed");
+      return;
+    case Usability::junior:
+      conditions_.set(condition::usable, false, reason::duplicate_address,
+                      "another IPAddress object for the same IP takes precedence");
+      return;
+  }
+}
+
+bool AddressPass::confirmed() {
+  if (!address_.claimRef) return true;
+  const kube::Ref claim = claim_ref(*address_.claimRef);
+  bool all = view_.confirmed(claim);
+  plan_.confirms.push_back({claim});
+  if (holder_.instead != nullptr) {
+    all = all && view_.confirmed(ref_of(*holder_.instead));
+    plan_.confirms.push_back({ref_of(*holder_.instead)});
+  }
+  if (all) plan_.confirms.clear();
+  return all;
+}
+
+// Claim gone, another uid, or a live claim that does not count it: by this address's own policy, after live reads.
+bool AddressPass::reclaim() {
+  const bool surplus = holder_.relation == Relation::not_counted && is_usable();
+  if (holder_.relation != Relation::orphaned && !surplus) return false;
+  if (is_restored()) return false;
+  if (!needs_reclaim(address_)) return false;
+  // What cannot be used stays Pending; only DELETE has something to do for it.
+  if (!is_usable() && address_.reclaimPolicy != "Delete") return false;
+  if (!confirmed()) return true;
+  if (surplus) {
+    explain();
+    write_status(address_.phase);
+    if (!plan_.writes.empty()) return true;
+  }
+  reclaim_address(plan_, address_,
+                  surplus ? "its claim has another address or asks for none of its kind" : "its claim is gone");
+  return true;
+}
+
+// Named neutrally: the claim's owner and this object's reader need not be the same.
+void AddressPass::explain() {
+  if (is_restored()) {
+    conditions_.set(
+        condition::restored, true, reason::restored,
+        "a restored copy whose claim is not back: kept until it is, or until an administrator clears its claimRef");
+  } else {
+    conditions_.clear(condition::restored);
+  }
+  if (holder_.holds() || holder_.relation == Relation::none || holder_.relation == Relation::reserved) {
+    conditions_.clear(api::condition::bound);
+    return;
+  }
+  // What was said last stays: a released address says why to whoever wonders later.
+  if (!holder_.collected) return;
+  switch (holder_.verdict) {
+    case Verdict::other_class:
+      conditions_.set(api::condition::bound, false, reason::claim_of_other_class,
+                      "the claim in claimRef asks for another class");
+      return;
+    case Verdict::other_family:
+      conditions_.set(api::condition::bound, false, reason::family_not_requested,
+                      "the claim in claimRef does not ask for this address family");
+      return;
+    case Verdict::counts:
+    case Verdict::undecided:
+    case Verdict::surplus:
+      conditions_.set(api::condition::bound, false, reason::surplus,
+                      "the claim in claimRef already has an address of this family");
+      return;
+  }
+}
+
+std::string_view AddressPass::derive_phase() {
+  const std::string_view now = address_.phase;
+  if (now == api::phase::conflict || now == api::phase::lost) return now;  // §4.4
+  if (is_restored()) return now.empty() ? api::phase::pending : now;
+  if (!is_usable()) {
+    const bool stays = now == api::phase::released && address_.claimRef;
+    return stays ? now : api::phase::pending;
+  }
+  return address_.claimRef ? phase_with_claim() : phase_without_claim();
+}
+
+std::string_view AddressPass::phase_without_claim() const {
+  if (!address_.associatedTo) return api::phase::available;
+  return address_.phase.empty() ? api::phase::pending : std::string_view(address_.phase);
+}
+
+std::string_view AddressPass::phase_with_claim() const {
+  const std::string_view now = address_.phase;
+  switch (holder_.relation) {
+    case Relation::held:
+      return api::phase::bound;
+    case Relation::reserved:
+      return phase_without_claim();
+    case Relation::held_unsigned:
+      return now;  // the claim's pass signs it
+    case Relation::not_signed:
+      // An administrator handed a Released one on without our seeing it unclaimed: it is collected once it is
+      // Available.
+      if (now == api::phase::released) return phase_without_claim();
+      return now == api::phase::available ? now : api::phase::pending;
+    case Relation::none:
+    case Relation::not_counted:
+    case Relation::claim_deleting:
+    case Relation::orphaned:
+    case Relation::undecided:
+      return now;
+  }
+  return now;
+}
+
+void AddressPass::write_status(std::string_view phase) {
+  boost::json::object status;
+  if (phase != address_.phase) status["phase"] = phase;
+  if (auto conditions = conditions_.json()) status["conditions"] = std::move(*conditions);
+  if (status.empty()) return;
+  plan_.writes.push_back(kube::patch_status(resource(), address_, {{"status", std::move(status)}}, "address-status"));
+  for (const api::Saying* news : conditions_.news()) {
+    plan_.events.push_back({.regarding = ref_of(address_),
+                            .regarding_uid = address_.meta.uid,
+                            .warning = true,
+                            .reason = std::string(news->reason),
+                            .action = news->type == condition::deletion_blocked ? "Delete" : "Bind",
+                            .note = news->message});
+  }
+}
+
+}  // namespace core

@@ -1,0 +1,50 @@
+// One address's reconciliation (contract §4): a pass over the numbered steps of the document.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/ipam.h"
+#include "core/edits.h"
+#include "core/holds.h"
+#include "kube/plan.h"
+#include "kube/view.h"
+
+namespace core {
+
+// Key address/NAME.
+kube::Plan reconcile_address(const kube::Key& key, kube::View& view);
+
+// The pass of an address that exists. Used once.
+class AddressPass {
+ public:
+  AddressPass(kube::View& view, const api::IPAddress& address);
+  kube::Plan run();
+
+ private:
+  bool release_deleted();                        // §4.1; true if the pass ends here
+  bool protect();                                // §4.2; true if there is something to write
+  void validate();                               // §4.3
+  std::string_view derive_phase();               // §4.4 to §4.6
+  std::string_view phase_without_claim() const;  // §4.5
+  std::string_view phase_with_claim() const;     // §4.6
+  bool reclaim();                                // §4.6; true if the pass ends here
+  void explain();                                // conditions that say why an address does not serve the claim it names
+  void write_status(std::string_view phase);
+
+  // A restored copy (recorded uid is not its own) whose claim is not there under the recorded uid: kept as it is
+  // (§9.2).
+  bool is_restored() const;
+  bool is_usable() const { return use_ == Usability::usable; }
+  // Asks for live reads of the claim and of what counts instead of this address; true once they are answered.
+  bool confirmed();
+
+  kube::View& view_;
+  const api::IPAddress& address_;
+  kube::Plan plan_;
+  Holder holder_;
+  Usability use_ = Usability::usable;
+  ConditionEdit conditions_;
+};
+
+}  // namespace core

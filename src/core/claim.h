@@ -1,0 +1,80 @@
+// One claim's reconciliation (contract §3): a pass over the numbered steps of the document.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/ipam.h"
+#include "core/classes.h"
+#include "core/edits.h"
+#include "core/holds.h"
+#include "kube/plan.h"
+#include "kube/view.h"
+
+namespace core {
+
+// Key claim/NAMESPACE/NAME.
+kube::Plan reconcile_claim(const kube::Key& key, kube::View& view);
+
+// The pass of a claim that is not being deleted. Used once. Everything is derived first; then the first step that has
+// something to write ends the pass, so that each step starts from the facts that the one before left.
+class ClaimPass {
+ public:
+  ClaimPass(kube::View& view, const api::IPAddressClaim& claim) : view_(view), claim_(claim) {}
+  kube::Plan run();
+
+ private:
+  // Why the claim waits.
+  struct Wait {
+    std::string_view reason;
+    std::string message;
+    // It will be over without anybody's help in a moment: not worth a write.
+    bool quiet = false;
+  };
+
+  void collect();            // §3.3
+  void find_missing();       // §3.5
+  void resolve();            // §3.6
+  void match();              // §3.7
+  bool protect_and_stamp();  // §3.2
+  bool complete();           // §3.4
+  void report();             // §3.8
+
+  // Whether the family is served: counted, not Lost, and signed with our uid (or reported before).
+  bool is_served(base::Family family) const;
+  bool is_protected() const;
+  // The class a claim that misses nothing belongs to; "" if that is not known.
+  std::string settled_class() const;
+
+  void queue_up();
+  void match_named();
+  // Why the named address cannot be had now; nullopt if it can.
+  std::optional<Wait> obstacle(const api::IPAddress& address);
+  bool is_first_in_line(const api::IPAddress& address);
+  void wait(Wait wait);
+
+  // status.addresses, and what became of the families.
+  struct Report {
+    std::vector<api::ReportedAddress> addresses;
+    bool all_served = true;
+    std::string lost;  // what is wrong with reported addresses
+  };
+  Report reported_addresses() const;
+  std::string loss(const std::string& name, const std::string& address) const;
+  void set_class_condition(ConditionEdit& conditions);
+  void tell(const ConditionEdit& conditions);
+
+  kube::View& view_;
+  const api::IPAddressClaim& claim_;
+  kube::Plan plan_;
+  base::Duration waited_{};  // since this process first saw the claim unbound
+  Counting counting_;
+  std::vector<base::Family> open_;   // asked for, never reported, not counted: to be matched
+  std::optional<Resolution> class_;  // only if something is open
+  std::optional<Wait> wait_;
+  std::optional<kube::Write> binding_;  // of the named address
+};
+
+}  // namespace core

@@ -1,0 +1,134 @@
+// Contract §3.8: what a claim's status says.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "api/names.h"
+#include "core/claim.h"
+#include "core/metrics.h"
+#include "core/reasons.h"
+
+namespace core {
+namespace {
+
+boost::json::array json_of(const std::vector<api::ReportedAddress>& addresses) {
+  boost::json::array list;
+  for (const api::ReportedAddress& a : addresses) list.push_back({{"name", a.name}, {"address", a.address}});
+  return list;
+}
+
+std::string joined(const std::vector<api::ReportedAddress>& addresses) {
+  std::string text;
+  for (const api::ReportedAddress& a : addresses) text += (text.empty() ? "" : ", ") + a.address;
+  return text;
+}
+
+}  // namespace
+
+// Each family that was ever served has an entry: the address that counts, or what was reported before.
+ClaimPass::Report ClaimPass::reported_addresses() const {
+  Report report;
+  for (const base::Family family : k_families) {
+    if (!asks_for(claim_, family)) continue;
+    const api::IPAddress* address = counting_.of(family);
+    const api::ReportedAddress* before = reported(claim_, family);
+    const bool served = is_served(family);
+    if (!served) report.all_served = false;
+    // Reported even if it is Lost by now: the family was served, and nothing must be provisioned in its place.
+    const bool counts = address != nullptr && (before != nullptr || !address->claimRef->uid.empty());
+    if (!counts && before == nullptr) continue;
+    report.addresses.push_back(counts ? api::ReportedAddress{address->meta.name, address->address} : *before);
+    if (served) continue;
+    report.lost +=
+        (report.lost.empty() ? "" : "; ") + loss(report.addresses.back().name, report.addresses.back().address);
+  }
+  std::ranges::sort(report.addresses, {}, &api::ReportedAddress::name);
+  return report;
+}
+
+std::string ClaimPass::loss(const std::string& name, const std::string& address) const {
+  const auto* object = view_.get<api::IPAddress>(name);
+  const std::string_view what = object == nullptr                       ? "is gone"
+                                : object->phase == api::phase::lost     ? "is lost at its backend"
+                                : object->phase == api::phase::released ? "has been released"
+                                                                        : "is no longer bound to this claim";
+  return fmt::format("IPAddress \"{}\" ({}) {}", name, address, what);
+}
+
+void ClaimPass::set_class_condition(ConditionEdit& conditions) {
+  if (class_) {
+    conditions.set(api::condition::class_resolved, class_->found != nullptr, class_->reason, class_->message);
+    return;
+  }
+  // Nothing is missing: the class is not consulted, except to fill in what is absent.
+  const kube::Condition* before = kube::find_condition(claim_.conditions, api::condition::class_resolved);
+  if (before != nullptr && before->status == "True") return;
+  const std::string name = settled_class();
+  if (name.empty() || view_.get<api::ClassRead>(name) == nullptr) return;
+  conditions.settle(api::condition::class_resolved, reason::resolved,
+                    fmt::format("served by IPAddressClass \"{}\"", name));
+}
+
+void ClaimPass::report() {
+  const bool undecided =
+      std::ranges::any_of(counting_.collected, [](const Collected& c) { return c.verdict == Verdict::undecided; });
+  if (undecided) return;
+  const Report report = reported_addresses();
+  std::string_view phase = !report.lost.empty() ? api::phase::lost
+                           : report.all_served  ? api::phase::bound
+                                                : api::phase::pending;
+  if (phase == api::phase::pending && wait_ && wait_->quiet) return;
+  // Never back to Pending (§1): a claim whose record somebody removed is Lost until it is served again.
+  if (phase == api::phase::pending && !claim_.phase.empty() && claim_.phase != api::phase::pending)
+    phase = api::phase::lost;
+
+  ConditionEdit conditions(claim_.conditions, claim_.meta.generation, view_.wall_text());
+  set_class_condition(conditions);
+  if (phase == api::phase::bound) {
+    conditions.settle(api::condition::bound, reason::bound, "bound to " + joined(report.addresses));
+  } else if (!report.lost.empty()) {
+    conditions.set(api::condition::bound, false, reason::address_lost, report.lost);
+  } else if (wait_) {
+    conditions.set(api::condition::bound, false, wait_->reason, wait_->message);
+  }
+
+  std::string class_name = settled_class();
+  if (class_) {
+    if (class_->found != nullptr) {
+      class_name = class_->found->meta.name;
+    } else if (report.addresses.empty()) {
+      class_name.clear();
+    }
+  }
+  auto changed = conditions.json();
+  if (claim_.phase == phase && claim_.status_className == class_name && claim_.addresses == report.addresses &&
+      !changed)
+    return;
+  boost::json::object status{{"phase", phase}, {"addresses", json_of(report.addresses)}};
+  status["className"] = class_name.empty() ? boost::json::value(nullptr) : boost::json::value(class_name);
+  if (changed) status["conditions"] = std::move(*changed);
+  plan_.writes.push_back(kube::patch_status(api::IPAddressClaim::kind().resource, claim_,
+                                            {{"status", std::move(status)}}, "claim-status"));
+  tell(conditions);
+  if (phase == api::phase::bound && claim_.phase != phase) {
+    plan_.observations.push_back({std::string(k_claims_bound_metric), 1, {{"class", class_name}}});
+    plan_.observations.push_back(
+        {std::string(k_bind_seconds_metric), std::chrono::duration<double>(waited_).count(), {}});
+  }
+}
+
+// Events ride on what the condition newly says. That a claim waits for its provisioner is no news.
+void ClaimPass::tell(const ConditionEdit& conditions) {
+  for (const api::Saying* news : conditions.news()) {
+    if (news->type != api::condition::bound || news->reason == reason::waiting_for_provisioning) continue;
+    plan_.events.push_back({.regarding = ref_of(claim_),
+                            .regarding_uid = claim_.meta.uid,
+                            .warning = news->status != "True",
+                            .reason = std::string(news->reason),
+                            .action = "Bind",
+                            .note = news->message});
+  }
+}
+
+}  // namespace core

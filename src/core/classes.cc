@@ -1,0 +1,47 @@
+#include "core/classes.h"
+
+#include <fmt/format.h>
+
+#include "core/indexes.h"
+#include "core/reasons.h"
+
+namespace core {
+namespace {
+
+Resolution named_class(kube::View& view, const std::string& name) {
+  const auto* c = view.get<api::ClassRead>(name);
+  if (c == nullptr)
+    return {nullptr, reason::class_not_found, fmt::format("IPAddressClass \"{}\" does not exist", name)};
+  if (c->meta.deleting)
+    return {nullptr, reason::class_not_found, fmt::format("IPAddressClass \"{}\" is being deleted", name)};
+  return {c, reason::resolved, fmt::format("served by IPAddressClass \"{}\"", name)};
+}
+
+Resolution default_class(kube::View& view) {
+  const auto defaults = view.all<api::ClassRead>(k_default_classes, "");
+  if (defaults.empty())
+    return {nullptr, reason::no_default_class,
+            "spec.className is empty and no IPAddressClass is marked as the default: name one"};
+  if (defaults.size() > 1)
+    return {nullptr, reason::multiple_default_classes,
+            fmt::format("spec.className is empty and {} IPAddressClasses are marked as the default: name one",
+                        defaults.size())};
+  return {defaults.front(), reason::resolved,
+          fmt::format("served by IPAddressClass \"{}\", the default", defaults.front()->meta.name)};
+}
+
+}  // namespace
+
+Resolution resolve_class(kube::View& view, const api::IPAddressClaim& claim, const Counting& counting) {
+  if (!claim.className.empty()) return named_class(view, claim.className);
+  if (!claim.status_className.empty() && counting.any()) return named_class(view, claim.status_className);
+  if (!claim.addressName.empty()) {
+    const auto* address = view.get<api::IPAddress>(claim.addressName);
+    if (address == nullptr)
+      return {nullptr, reason::address_not_found, fmt::format("IPAddress \"{}\" does not exist", claim.addressName)};
+    return named_class(view, address->className);
+  }
+  return default_class(view);
+}
+
+}  // namespace core

@@ -1,0 +1,69 @@
+#include "core/controller.h"
+
+#include "api/ipam.h"
+#include "api/names.h"
+#include "core/address.h"
+#include "core/claim.h"
+#include "core/indexes.h"
+#include "core/matching.h"
+#include "core/metrics.h"
+
+namespace core {
+namespace {
+
+kube::WatchSpec watch_classes() {
+  kube::WatchSpec watch;
+  watch.kind = &api::ClassRead::kind();
+  watch.indexes = class_indexes();
+  return watch;
+}
+
+kube::WatchSpec watch_addresses() {
+  kube::WatchSpec watch;
+  watch.kind = &api::IPAddress::kind();
+  watch.indexes = address_indexes();
+  watch.keys = [](const kube::Object& object, std::vector<kube::Key>& keys) {
+    keys.push_back({std::string(k_address), "", object.meta.name});
+  };
+  return watch;
+}
+
+kube::WatchSpec watch_claims() {
+  kube::WatchSpec watch;
+  watch.kind = &api::IPAddressClaim::kind();
+  watch.keys = [](const kube::Object& object, std::vector<kube::Key>& keys) {
+    keys.push_back({std::string(k_claim), object.meta.ns, object.meta.name});
+  };
+  return watch;
+}
+
+kube::Rule rule(std::string resource, std::vector<std::string> verbs) {
+  return {std::string(api::group), std::move(resource), "", std::move(verbs)};
+}
+
+}  // namespace
+
+kube::Controller controller() {
+  kube::Controller c;
+  c.name = "address-controller";
+  c.lease_name = api::core_lease;
+  c.watches = {watch_classes(), watch_addresses(), watch_claims()};
+  c.reconcilers = {{std::string(k_claim), reconcile_claim, 0},
+                   {std::string(k_address), reconcile_address, 0},
+                   {std::string(k_match), reconcile_match, 1}};
+  c.metrics = {
+      {std::string(k_claims_bound_metric), "Claims that became Bound, by class.", kube::MetricSpec::Type::counter, {}},
+      {std::string(k_bind_seconds_metric),
+       "Seconds from this process's first sight of a claim until it became Bound.",
+       kube::MetricSpec::Type::histogram,
+       {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800}}};
+  c.rules = {rule("ipaddressclasses", {"get", "list", "watch"}),
+             rule("ipaddresses", {"get", "list", "watch", "patch", "delete"}),
+             rule("ipaddresses/status", {"patch"}),
+             rule("ipaddressclaims", {"get", "list", "watch", "patch"}),
+             rule("ipaddressclaims/status", {"patch"}),
+             {"events.k8s.io", "events", "", {"create", "patch"}}};
+  return c;
+}
+
+}  // namespace core
