@@ -46,6 +46,12 @@ constexpr std::array class_spec{field<&IPAddressClass::provisioner>("provisioner
                                 field<&IPAddressClass::reclaimPolicy>("reclaimPolicy"),
                                 raw_field<&IPAddressClass::parameters>("parameters")};
 // The core's view: what it must not look at is not even read.
+bool same_class_read(const Object& x, const Object& y) {
+  const auto& a = static_cast<const ClassRead&>(x);
+  const auto& b = static_cast<const ClassRead&>(y);
+  return a.meta.uid == b.meta.uid && a.meta.deleting == b.meta.deleting && a.is_default() == b.is_default() &&
+         a.provisioner == b.provisioner;
+}
 constexpr std::array class_read_spec{
     Field<ClassRead>{"provisioner", [](Value& v, ClassRead& out, Trail& t) { return read(v, out.provisioner, t); },
                      [](const ClassRead& a, const ClassRead& b) { return a.provisioner == b.provisioner; }}};
@@ -125,7 +131,11 @@ const kube::Kind& IPAddressClass::kind() {
 }
 
 const kube::Kind& ClassRead::kind() {
-  static constexpr kube::Kind kind = kube::json::kind_of<ClassRead, kube::json::class_resource>();
+  static constexpr kube::Kind kind = [] {
+    kube::Kind k = kube::json::kind_of<ClassRead, kube::json::class_resource>();
+    k.same = kube::json::same_class_read;
+    return k;
+  }();
   return kind;
 }
 

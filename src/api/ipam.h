@@ -23,8 +23,8 @@ struct IPAddressClass : kube::Object {
   static const kube::Kind& kind();
 };
 
-// The same resource as the core sees it: only metadata and provisioner are decoded, so that other changes wake nobody
-// there.
+// The same resource as the core sees it: parameters and status are not decoded, and only a change to uid, deletion,
+// default mark or provisioner is one there.
 struct ClassRead : IPAddressClass {
   static const kube::Kind& kind();
 };

@@ -75,7 +75,9 @@ bool ClaimPass::is_protected() const {
 }
 
 std::string ClaimPass::settled_class() const {
-  if (!claim_.status_className.empty()) return claim_.status_className;
+  // What status said before anything was reported may be of a class that the claim no longer asks for.
+  if (!claim_.status_className.empty() && (!claim_.addresses.empty() || !counting_.any()))
+    return claim_.status_className;
   for (const base::Family family : k_families) {
     if (counting_.of(family) != nullptr) return counting_.of(family)->className;
   }
