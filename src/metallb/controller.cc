@@ -1,13 +1,150 @@
 #include "metallb/controller.h"
 
+#include <memory>
+#include <utility>
+
+#include "api/builtin.h"
+#include "api/ipam.h"
 #include "api/names.h"
+#include "metallb/association.h"
+#include "metallb/class.h"
+#include "metallb/context.h"
+#include "metallb/indexes.h"
+#include "metallb/names.h"
+#include "metallb/placeholder.h"
+#include "metallb/reconcilers.h"
 
 namespace metallb {
+namespace {
 
-kube::Controller controller(const Options&) {
+using Keys = std::vector<kube::Key>;
+
+ClassSettings class_settings(const Options& options) {
+  return {options.metallb_namespace, {options.placeholder_namespace}, options.load_balancer_class};
+}
+
+kube::WatchSpec watch_classes() {
+  kube::WatchSpec watch;
+  watch.kind = &api::IPAddressClass::kind();
+  watch.indexes = {own_classes_index()};
+  watch.keys = [](const kube::Object& object, Keys& keys) {
+    add_class_key(static_cast<const api::IPAddressClass&>(object), keys);
+  };
+  return watch;
+}
+
+kube::WatchSpec watch_claims() {
+  kube::WatchSpec watch;
+  watch.kind = &api::IPAddressClaim::kind();
+  watch.keys = [](const kube::Object& object, Keys& keys) {
+    if (object.meta.annotations.get(api::provisioner_annotation) == api::metallb::provisioner) {
+      keys.push_back(claim_key(object.meta.ns, object.meta.name));
+    }
+  };
+  return watch;
+}
+
+kube::WatchSpec watch_addresses() {
+  kube::WatchSpec watch;
+  watch.kind = &api::IPAddress::kind();
+  watch.indexes = address_indexes();
+  watch.indexes.push_back(ledger_index());
+  watch.keys = [](const kube::Object& object, Keys& keys) {
+    const auto& address = static_cast<const api::IPAddress&>(object);
+    keys.push_back(address_key(address.meta.name));
+    add_class_key(address, keys);
+    if (address.associatedTo && address.associatedTo->kind == "Service") {
+      keys.push_back(service_key(address.associatedTo->ns, address.associatedTo->name));
+    }
+  };
+  return watch;
+}
+
+void add_placeholder_keys(const api::Service& placeholder, Keys& keys) {
+  const kube::StringMap& annotations = placeholder.meta.annotations;
+  keys.push_back({std::string(k_placeholder_reconciler), "", placeholder.meta.name});
+  if (!is_recorded(placeholder) && annotations.contains(api::metallb::claim_name)) {
+    keys.push_back(
+        claim_key(annotations.get(api::metallb::claim_namespace), annotations.get(api::metallb::claim_name)));
+  }
+}
+
+kube::WatchSpec watch_services(const Options& options, const ClassSettings& settings) {
+  kube::WatchSpec watch;
+  watch.kind = &api::Service::kind();
+  watch.indexes = service_indexes(options);
+  watch.indexes.push_back(placeholder_pool_index(settings));
+  watch.indexes.push_back(served_index(settings));
+  watch.keys = [options](const kube::Object& object, Keys& keys) {
+    const auto& service = static_cast<const api::Service&>(object);
+    if (is_placeholder(service, options.placeholder_namespace)) {
+      add_placeholder_keys(service, keys);
+    } else if (concerns_service_reconciler(options, service)) {
+      keys.push_back(service_key(service.meta.ns, service.meta.name));
+    }
+  };
+  return watch;
+}
+
+// Only two of them matter, ours and MetalLB's: no field selector can name two.
+kube::WatchSpec watch_namespaces(const Options& options) {
+  kube::WatchSpec watch;
+  watch.kind = &api::Namespace::kind();
+  watch.keys = [home = options.placeholder_namespace](const kube::Object& object, Keys& keys) {
+    if (object.meta.name == home) keys.push_back({std::string(k_namespace_reconciler), "", home});
+  };
+  return watch;
+}
+
+std::vector<kube::Rule> rules(const Options& options) {
+  const std::string ipam(api::group);
+  std::vector<kube::Rule> all = class_rules(class_settings(options));
+  const std::vector<kube::Rule> own{
+      {ipam, "ipaddressclaims", "", {"get", "list", "watch"}},
+      {ipam, "ipaddressclaims/status", "", {"patch"}},
+      {ipam, "ipaddresses", "", {"get", "list", "watch", "create", "patch", "delete"}},
+      {ipam, "ipaddresses/status", "", {"patch"}},
+      {"", "services", "", {"get", "list", "watch", "patch"}},
+      {"", "services", options.placeholder_namespace, {"create", "delete"}},
+      {"", "namespaces", "", {"get", "list", "watch", "create"}},
+  };
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+
+}  // namespace
+
+kube::Controller controller(const Options& options) {
+  const auto context = std::make_shared<const Context>(Context{options, std::make_shared<ParameterCache>()});
+  const ClassSettings settings = class_settings(options);
+  const auto classes = std::make_shared<const ClassReconciler>(settings, context->parameters);
+
   kube::Controller driver;
   driver.name = "metallb-iad";
   driver.lease_name = api::driver_lease;
+  driver.watches = {watch_classes(), watch_claims(), watch_addresses(), watch_services(options, settings),
+                    watch_namespaces(options)};
+  for (kube::WatchSpec& watch : metallb_watches(settings)) driver.watches.push_back(std::move(watch));
+
+  const auto add = [&](std::string_view name, auto reconcile, int rank) {
+    driver.reconcilers.push_back(
+        {std::string(name),
+         [context, reconcile](const kube::Key& key, kube::View& view) { return reconcile(*context, key, view); },
+         rank});
+  };
+  driver.reconcilers.push_back(
+      {std::string(k_class_reconciler),
+       [classes](const kube::Key& key, kube::View& view) { return classes->reconcile(key, view); }, 0});
+  add(k_claim_reconciler, reconcile_claim, 0);
+  add(k_address_reconciler, reconcile_address, 0);
+  add(k_service_reconciler, reconcile_service, 0);
+  add(k_placeholder_reconciler, reconcile_placeholder, 0);
+  add(k_namespace_reconciler, reconcile_namespace, 0);
+  // After everybody has said what it wants: right after a start too, no placeholder is created beside a gap that is
+  // open.
+  add(k_pool_reconciler, reconcile_pool, 1);
+  driver.initial_keys = {{std::string(k_namespace_reconciler), "", options.placeholder_namespace}};
+  driver.rules = rules(options);
   return driver;
 }
 

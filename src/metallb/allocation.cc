@@ -1,0 +1,146 @@
+// Driver design §4: allocation planned for one class and family, so that one pass sees all claims and all gaps.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/builtin.h"
+#include "api/metallb.h"
+#include "api/names.h"
+#include "kube/check.h"
+#include "metallb/class.h"
+#include "metallb/indexes.h"
+#include "metallb/names.h"
+#include "metallb/placeholder.h"
+#include "metallb/reasons.h"
+#include "metallb/reconcilers.h"
+#include "metallb/rendering.h"
+
+namespace metallb {
+namespace {
+
+// Requests of one pass: a gap never waits longer than for these.
+constexpr std::size_t k_batch = 32;
+// Placeholders beyond the free addresses are harmless; what does not settle by itself in this time is taken back.
+constexpr base::Duration k_excess_patience = std::chrono::seconds(10);
+
+class PoolPass {
+ public:
+  PoolPass(const Context& context, kube::View& view, PoolOfKey pool)
+      : context_(context),
+        view_(view),
+        pool_(std::move(pool)),
+        bucket_(pool_bucket(pool_name(pool_.class_name), pool_.family)) {}
+
+  kube::Plan run() {
+    unassigned_ = view_.all<api::Service>(k_unassigned_index, bucket_);
+    const bool gap = view_.has_fact(gaps_bucket(pool_.class_name, pool_.family));
+    const bool wanted = view_.has_fact(wants_bucket(pool_.class_name, pool_.family));
+    if (gap) {
+      yield_to_gap();
+    } else if (wanted) {
+      allocate();
+    }
+    plan_.forget = !gap && !wanted;
+    return std::move(plan_);
+  }
+
+ private:
+  // An unassigned placeholder and an open gap exclude each other: MetalLB would give the one what falls into the other.
+  // Whoever wants to open a gap publishes that first and goes on when it sees our answer.
+  void yield_to_gap() {
+    for (const api::Service* placeholder : unassigned_) remove(*placeholder, "placeholder-before-gap");
+    if (unassigned_.empty()) plan_.facts.push_back({opened_bucket(pool_.class_name, pool_.family), "", "", {}});
+  }
+
+  void allocate() {
+    const ServedClass served = served_class(view_, context_, pool_.class_name);
+    if (!served.valid() || !served.parameters().serves(pool_.family)) return;
+    if (!has_pool()) return say(reason::pool_missing);
+    const std::int64_t free = free_addresses(served.parameters());
+    say(is_full() ? reason::placeholder_limit : free > 0 ? k_supply_free : k_supply_exhausted);
+    const auto allowed = static_cast<std::size_t>(std::max<std::int64_t>(1, free));
+    create_for_oldest(allowed);
+    take_back_excess(allowed);
+  }
+
+  void say(std::string_view supply) {
+    plan_.facts.push_back({supply_bucket(pool_.class_name, pool_.family), "", std::string(supply), {}});
+  }
+
+  bool has_pool() {
+    return view_.get<api::IPAddressPool>(context_.options.metallb_namespace, pool_name(pool_.class_name)) != nullptr;
+  }
+
+  // An estimate: MetalLB alone knows. Addresses that are on their way into the ledger count twice for a moment.
+  std::int64_t free_addresses(const ClassParameters& parameters) {
+    const std::int64_t total = parameters.ranges.count(pool_.family).value;
+    const auto in_ledger = view_.count<api::IPAddress>(k_ledger_index, ledger_bucket(pool_.class_name, pool_.family));
+    const auto drawn = view_.count<api::Service>(k_unrecorded_index, bucket_);
+    return total - static_cast<std::int64_t>(in_ledger + drawn);
+  }
+
+  void create_for_oldest(std::size_t allowed) {
+    const auto* home = view_.get<api::Namespace>(context_.options.placeholder_namespace);
+    if (home == nullptr || home->meta.deleting || home->phase == "Terminating") return;
+    if (is_full()) return;
+    std::size_t place = 0;
+    view_.each_fact(wants_bucket(pool_.class_name, pool_.family),
+                    [&](std::string_view, const kube::FactBucket::Value& want) {
+                      if (place++ >= allowed || plan_.writes.size() >= k_batch) return false;
+                      if (want.value == k_want_new) create_for(want.publisher);
+                      return true;
+                    });
+  }
+
+  // Every placeholder costs a ClusterIP. The limit may be passed by one batch.
+  bool is_full() {
+    const std::size_t limit = context_.options.max_placeholders;
+    return limit != 0 && view_.count<api::Service>(k_placeholders_index, "") >= limit;
+  }
+
+  void create_for(const kube::Key& claim_key) {
+    const auto* claim = view_.get<api::IPAddressClaim>(claim_key.ns, claim_key.name);
+    if (claim == nullptr) return;
+    const std::string name = allocation_name(claim->meta.uid, pool_.family);
+    const std::string& ns = context_.options.placeholder_namespace;
+    if (view_.get<api::Service>(ns, name) != nullptr || view_.busy({&api::Service::kind().resource, ns, name})) return;
+    plan_.writes.push_back(kube::create(api::Service::kind().resource,
+                                        allocation_body(context_.options, *claim, pool_.class_name, pool_.family),
+                                        "placeholder-allocate"));
+  }
+
+  // The youngest ones go. A placeholder that was assigned meanwhile is safe: the deletion is for this version only.
+  void take_back_excess(std::size_t allowed) {
+    const auto waiting = static_cast<std::size_t>(
+        std::ranges::count_if(unassigned_, [](const api::Service* p) { return !p->meta.deleting; }));
+    const bool excess = waiting > allowed;
+    const base::Duration lasted = view_.since("excess", excess);
+    if (!excess) return;
+    if (lasted < k_excess_patience) return plan_.then_look_after(k_excess_patience - lasted);
+    for (std::size_t i = allowed; i < unassigned_.size(); ++i) remove(*unassigned_[i], "placeholder-excess");
+  }
+
+  void remove(const api::Service& placeholder, std::string step) {
+    const kube::Ref ref{&api::Service::kind().resource, placeholder.meta.ns, placeholder.meta.name};
+    if (placeholder.meta.deleting || view_.busy(ref) || plan_.writes.size() >= k_batch) return;
+    plan_.writes.push_back(kube::remove(api::Service::kind().resource, placeholder, true, std::move(step)));
+  }
+
+  const Context& context_;
+  kube::View& view_;
+  const PoolOfKey pool_;
+  const std::string bucket_;
+  std::vector<const api::Service*> unassigned_;
+  kube::Plan plan_;
+};
+
+}  // namespace
+
+kube::Plan reconcile_pool(const Context& context, const kube::Key& key, kube::View& view) {
+  auto pool = parse_pool_key_name(key.name);
+  kube::check(pool.has_value(), "a pool's key without a family");
+  return PoolPass(context, view, std::move(*pool)).run();
+}
+
+}  // namespace metallb

@@ -1,0 +1,64 @@
+// Which Service may hold an address, which may get one, and what a Service carries of ours (driver design §6).
+// Pure functions of what the view shows.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/builtin.h"
+#include "api/ipam.h"
+#include "base/ip.h"
+#include "kube/view.h"
+#include "metallb/context.h"
+
+namespace metallb {
+
+// The rule that a Service does not meet.
+struct Refusal {
+  std::string_view reason;
+  std::string note;  // what is wrong and what would be right, for the tenant
+};
+
+// type LoadBalancer, of MetalLB's class.
+bool is_served_by_metallb(const Options& options, const api::Service& service);
+// Families of its cluster IPs, IPv4 first; of ipFamilies where it has none yet.
+std::vector<base::Family> cluster_families(const api::Service& service);
+// The annotation's claim name, "" if absent.
+std::string_view claim_name_of(const api::Service& service);
+
+// Its `service-uid` is not its own: what it carries of ours was copied from another Service.
+bool is_copy(const api::Service& service);
+// The pin was written by us.
+bool is_pin_ours(const api::Service& service);
+// Anything that only we write: marker, finalizer, service-uid.
+bool carries_our_keys(const api::Service& service);
+// Our pin write is done: from then on MetalLB may give it the address.
+bool is_announcing(const api::Service& service, const base::IpAddress& ip);
+
+// associatedTo names this very Service.
+bool is_associated(const api::IPAddress& address, const api::Service& service);
+// The Service that associatedTo names, if it is still that one. It may be on its way out.
+const api::Service* workload_of(kube::View& view, const api::IPAddress& address);
+// The addresses whose associatedTo names this very Service.
+std::vector<const api::IPAddress*> associated_with(kube::View& view, const api::Service& service);
+
+// May the Service keep what it is associated with? All or nothing: a pin is one. The claim need only live and hold the
+// addresses.
+bool may_keep(kube::View& view, const Options& options, const api::Service& service);
+// The address is associated with a Service that may keep it.
+bool is_attached(kube::View& view, const Options& options, const api::IPAddress& address);
+
+// The addresses of the claim that the Service would get, IPv4 first, or the first rule of eligibility it does not meet.
+// Looks neither at the claim's phase nor at who has the addresses now.
+std::expected<std::vector<const api::IPAddress*>, Refusal> choose(kube::View& view, const Context& context,
+                                                                  const api::Service& service,
+                                                                  const api::IPAddressClaim& claim);
+
+// "203.0.113.7,2001:db8::7"
+std::string pin_text(const std::vector<const api::IPAddress*>& addresses);
+// Whether the Service's pin is exactly these addresses, in any order.
+bool is_pinned_to_all(const api::Service& service, const std::vector<const api::IPAddress*>& addresses);
+
+}  // namespace metallb

@@ -1,0 +1,349 @@
+// Driver design §4: claim → reservation, per missing family.
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/builtin.h"
+#include "api/conditions.h"
+#include "api/names.h"
+#include "base/ip.h"
+#include "metallb/indexes.h"
+#include "metallb/ledger.h"
+#include "metallb/names.h"
+#include "metallb/placeholder.h"
+#include "metallb/reasons.h"
+#include "metallb/reconcilers.h"
+#include "metallb/rendering.h"
+
+namespace metallb {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::seconds;
+
+// How long a claim may wait for its turn before it says so: longer than the straight path takes.
+constexpr base::Duration k_turn_patience = seconds(2);
+// A placeholder that was given what it must not keep is replaced at this pace.
+constexpr int k_replace_burst = 3;
+constexpr base::Duration k_replace_refill = seconds(30);
+
+struct Trouble {
+  std::string reason;
+  std::string message;
+};
+
+// Contract §6.1, apart from the class.
+bool is_stamped_for_us(const api::IPAddressClaim& claim) {
+  if (claim.meta.deleting || claim.status_className.empty() || !claim.addressName.empty()) return false;
+  if (claim.meta.annotations.get(api::provisioner_annotation) != api::metallb::provisioner) return false;
+  const auto* resolved = kube::find_condition(claim.conditions, api::condition::class_resolved);
+  if (resolved == nullptr || resolved->status != "True" || resolved->observedGeneration != claim.meta.generation) {
+    return false;
+  }
+  const std::string* recorded = claim.meta.annotations.find(api::recorded_uid_annotation);
+  return recorded == nullptr || *recorded == claim.meta.uid;
+}
+
+class ClaimPass {
+ public:
+  ClaimPass(const Context& context, kube::View& view, const kube::Key& key)
+      : context_(context), view_(view), key_(key), claim_(view.get<api::IPAddressClaim>(key.ns, key.name)) {}
+
+  kube::Plan run() {
+    if (claim_ != nullptr) {
+      halves_ = counted(view_, *claim_);
+      if (is_stamped_for_us(*claim_)) class_ = served_class(view_, context_, claim_->status_className);
+      find_missing();
+    }
+    remove_unneeded();
+    if (claim_ == nullptr) {
+      plan_.forget = plan_.writes.empty() && leftover_ == 0;
+      return std::move(plan_);
+    }
+    for (const base::Family family : missing_) serve(family);
+    forget_waits();
+    report();
+    return std::move(plan_);
+  }
+
+ private:
+  // Families that were never reported and that no address counts for (contract §3.7, §6.1).
+  void find_missing() {
+    if (!class_) return;
+    for (const base::Family family : families_of(*claim_)) {
+      if (!is_reported(*claim_, family) && halves_.of(family) == nullptr) missing_.push_back(family);
+    }
+    if (missing_.empty()) return;
+    if (!class_.valid()) {
+      complain(reason::class_invalid, "the parameters of class " + class_.object->meta.name +
+                                          " cannot be used: " + join_sentences(class_.parsed->error()));
+      return;
+    }
+    for (const base::Family family : families_of(*claim_)) {
+      if (class_.parameters().serves(family) || is_reported(*claim_, family) || halves_.of(family) != nullptr) continue;
+      complain(reason::family_unserved,
+               "class " + class_.object->meta.name + " has no " + std::string(base::to_string(family)) + " addresses");
+      missing_.clear();  // nothing is reserved for the other family either (driver design §4.5)
+      return;
+    }
+  }
+
+  const api::Service* placeholder_for(base::Family family) {
+    return view_.get<api::Service>(context_.options.placeholder_namespace, allocation_name(claim_->meta.uid, family));
+  }
+
+  // Driver design §4.1: an unrecorded placeholder exists only while this claim is ours to serve, that family is missing
+  // and its pool is that of the claim's class.
+  bool is_needed(const api::Service& placeholder) {
+    if (claim_ != nullptr) {
+      for (const base::Family family : missing_) {
+        if (placeholder.meta.name != allocation_name(claim_->meta.uid, family)) continue;
+        return pool_of(placeholder) == pool_name(claim_->status_className);
+      }
+    }
+    return is_being_recorded(placeholder);
+  }
+
+  // Its address is in the ledger already: labelling it is the address's next step.
+  bool is_being_recorded(const api::Service& placeholder) {
+    const auto name = parse_allocation_name(placeholder.meta.name);
+    if (!name) return false;
+    bool found = false;
+    for (const base::IpAddress& ip : shown(placeholder)) {
+      view_.each<api::IPAddress>(k_address_value_index, ip.to_string(), [&](const api::IPAddress& address) {
+        found = found || (address.claimRef && address.claimRef->uid == name->claim_uid &&
+                          address.meta.has_finalizer(api::metallb::teardown));
+        return true;
+      });
+    }
+    return found;
+  }
+
+  void remove_unneeded() {
+    view_.each<api::Service>(k_placeholder_claim_index, slash(key_.ns, key_.name),
+                             [&](const api::Service& placeholder) {
+                               ++leftover_;
+                               if (!is_needed(placeholder)) remove(placeholder, "placeholder-unneeded");
+                               return true;
+                             });
+  }
+
+  void remove(const api::Service& placeholder, std::string step) {
+    if (placeholder.meta.deleting || view_.busy(ref(placeholder))) return;
+    plan_.writes.push_back(kube::remove(api::Service::kind().resource, placeholder, true, std::move(step)));
+  }
+
+  static kube::Ref ref(const api::Service& service) {
+    return {&api::Service::kind().resource, service.meta.ns, service.meta.name};
+  }
+
+  void serve(base::Family family) {
+    if (!class_.valid()) return;
+    const auto* placeholder = placeholder_for(family);
+    if (placeholder == nullptr) {
+      want(family, k_want_new);
+      return wait_for_turn(family);
+    }
+    if (placeholder->meta.deleting) return;
+    if (placeholder->ingress.empty()) want(family, k_want_placed);
+    // Without its label it is in no index, and the exclusion of gaps would miss it.
+    if (!is_placeholder(*placeholder, context_.options.placeholder_namespace)) {
+      return remove(*placeholder, "placeholder-stripped");
+    }
+    if (!is_needed(*placeholder)) return;
+    if (placeholder->ingress.empty()) return wait_for_backend(family);
+    observe(family, *placeholder);
+  }
+
+  void want(base::Family family, std::string_view value) {
+    plan_.facts.push_back({wants_bucket(claim_->status_className, family), age_order(claim_->meta), std::string(value),
+                           pool_key(claim_->status_className, family)});
+  }
+
+  std::string supply(base::Family family) {
+    std::string state;
+    view_.each_fact(supply_bucket(claim_->status_className, family), [&](std::string_view, const auto& fact) {
+      state = fact.value;
+      return false;
+    });
+    return state;
+  }
+
+  // True once `fact` has held for `patience`; otherwise asks for another look when it will have.
+  bool lasts(const std::string& fact, base::Duration patience) {
+    waits_.push_back(fact);
+    const base::Duration held = view_.since(fact, true);
+    if (held >= patience) return true;
+    plan_.then_look_after(patience - held);
+    return false;
+  }
+
+  void wait_for_turn(base::Family family) {
+    if (!lasts(wait_name("turn", family), k_turn_patience)) return;
+    const std::string state = supply(family);
+    if (state == k_supply_exhausted) return exhausted(family);
+    if (!state.empty() && state != k_supply_free)
+      return complain(state, "class " + claim_->status_className + " cannot allocate now");
+    complain(reason::queued, "waits for its turn among the claims of class " + claim_->status_className);
+  }
+
+  void wait_for_backend(base::Family family) {
+    const std::string name = wait_name("backend", family);
+    if (supply(family) == k_supply_exhausted) {
+      if (lasts(name, k_turn_patience)) exhausted(family);
+    } else if (lasts(name, context_.options.backend_patience)) {
+      complain(reason::backend_silent, "MetalLB has not assigned an address of class " + claim_->status_className +
+                                           " yet: see whether its controller is running");
+    }
+  }
+
+  void exhausted(base::Family family) {
+    complain(reason::exhausted,
+             "class " + claim_->status_className + " has no free " + std::string(base::to_string(family)) + " address");
+  }
+
+  static std::string wait_name(std::string_view what, base::Family family) {
+    return slash(what, base::to_string(family));
+  }
+
+  // What is not waited for in this pass starts anew when it is waited for again.
+  void forget_waits() {
+    for (const std::string_view what : {"turn", "backend"}) {
+      for (const base::Family family : {base::Family::v4, base::Family::v6}) {
+        const std::string name = wait_name(what, family);
+        if (std::ranges::find(waits_, name) == waits_.end()) view_.since(name, false);
+      }
+    }
+  }
+
+  // Driver design §4.2, by value: one address of the family, of this class, out of this pool.
+  void observe(base::Family family, const api::Service& placeholder) {
+    const std::vector<base::IpAddress> ips = shown(placeholder);
+    const std::string pool = pool_name(claim_->status_className);
+    const bool right = ips.size() == 1 && placeholder.ingress.size() == 1 && ips.front().family() == family &&
+                       class_.parameters().ranges.contains(ips.front()) &&
+                       placeholder.meta.annotations.get(api::metallb::allocated_from) == pool;
+    if (right) return record(placeholder, ips.front());
+    complain(reason::outside_class, "MetalLB assigned an address that is not of class " + claim_->status_className +
+                                        ": it is given back and another one asked for");
+    replace(placeholder);
+  }
+
+  void replace(const api::Service& placeholder) {
+    const base::Duration wait = view_.throttle("replace", k_replace_burst, k_replace_refill);
+    if (wait > base::Duration::zero()) return plan_.then_look_after(wait);
+    if (std::ranges::find(plan_.spends, "replace") == plan_.spends.end()) plan_.spends.emplace_back("replace");
+    remove(placeholder, "placeholder-replace");
+  }
+
+  // Driver design §4.3 and §4.4.
+  void record(const api::Service& placeholder, const base::IpAddress& ip) {
+    bool ours = false;
+    bool others = false;
+    view_.each<api::IPAddress>(k_address_value_index, ip.to_string(), [&](const api::IPAddress& address) {
+      (address.claimRef && address.claimRef->uid == claim_->meta.uid ? ours : others) = true;
+      return true;
+    });
+    if (others) return mismatch(placeholder, ip);
+    if (ours) return;  // recorded, but it does not count for the claim: the core says why
+    const std::string name = base::object_name(ip);
+    if (view_.get<api::IPAddress>(name) != nullptr) {
+      return complain(reason::name_taken, "an IPAddress object named " + name + " exists for another address");
+    }
+    const kube::Ref self{&api::IPAddressClaim::kind().resource, claim_->meta.ns, claim_->meta.name};
+    if (view_.busy({&api::IPAddress::kind().resource, "", name})) return;
+    if (view_.confirmed(self)) {
+      creates_.push_back(kube::create(api::IPAddress::kind().resource, address_body(ip), "address-record"));
+    } else {
+      plan_.confirms = {{self}};
+    }
+  }
+
+  json::object address_body(const base::IpAddress& ip) const {
+    return {{"metadata", json::object{{"name", base::object_name(ip)},
+                                      {"finalizers", json::array{json::string(api::metallb::teardown)}}}},
+            {"spec", json::object{{"address", ip.to_string()},
+                                  {"className", claim_->status_className},
+                                  {"reclaimPolicy", class_.object->reclaimPolicy},
+                                  {"claimRef", json::object{{"namespace", claim_->meta.ns},
+                                                            {"name", claim_->meta.name},
+                                                            {"uid", claim_->meta.uid}}},
+                                  {"source", json::object{{"fromClass", json::object{}}}}}}};
+  }
+
+  // Driver design §4.4: MetalLB and the ledger disagree. The owner's hold gets the address back when the placeholder is
+  // gone.
+  void mismatch(const api::Service& placeholder, const base::IpAddress& ip) {
+    const std::string message = "MetalLB assigned " + ip.to_string() +
+                                ", which is reserved already: it is given back and another one asked for";
+    complain(reason::ledger_mismatch, message);
+    const std::size_t before = plan_.writes.size();
+    replace(placeholder);
+    if (plan_.writes.size() == before) return;
+    plan_.events.push_back({{&api::IPAddressClaim::kind().resource, claim_->meta.ns, claim_->meta.name},
+                            claim_->meta.uid,
+                            true,
+                            std::string(reason::ledger_mismatch),
+                            "Provision",
+                            message,
+                            false});
+  }
+
+  void complain(std::string_view reason, std::string message) {
+    if (!trouble_) trouble_ = Trouble{std::string(reason), std::move(message)};
+  }
+
+  // Contract §6.8: why the claim waits, taken back when it no longer does. The straight path writes nothing here.
+  void report() {
+    plan_.writes.insert(plan_.writes.end(), std::make_move_iterator(creates_.begin()),
+                        std::make_move_iterator(creates_.end()));
+    if (!plan_.writes.empty()) plan_.confirms.clear();  // asked for again by the next pass
+    if (claim_->meta.deleting || !plan_.confirms.empty()) return;
+    const kube::Condition* current = kube::find_condition(claim_->conditions, api::condition::provisioning);
+    std::vector<api::Saying> sayings;
+    std::vector<std::string_view> withdrawn;
+    if (trouble_) {
+      sayings.push_back({api::condition::provisioning, "False", trouble_->reason, trouble_->message});
+    } else if (current == nullptr || current->status == "True") {
+      return;
+    } else if (class_ && missing_.empty()) {
+      sayings.push_back({api::condition::provisioning, "True", reason::provisioned, "all addresses are reserved"});
+    } else if (class_) {
+      return;  // on its way: what was said stays until it is known to be over
+    } else {
+      withdrawn.push_back(api::condition::provisioning);
+    }
+    auto list =
+        api::updated_conditions(claim_->conditions, sayings, claim_->meta.generation, view_.wall_text(), withdrawn);
+    if (!list) return;
+    plan_.writes.push_back(kube::patch_status(api::IPAddressClaim::kind().resource, *claim_,
+                                              {{"status", json::object{{"conditions", std::move(*list)}}}},
+                                              "claim-provisioning"));
+  }
+
+  const Context& context_;
+  kube::View& view_;
+  const kube::Key& key_;
+  const api::IPAddressClaim* claim_;
+  ServedClass class_;  // only while the claim is ours to serve
+  Halves halves_;
+  std::vector<base::Family> missing_;
+  std::optional<Trouble> trouble_;
+  std::vector<std::string> waits_;
+  std::vector<kube::Write> creates_;
+  std::size_t leftover_ = 0;
+  kube::Plan plan_;
+};
+
+}  // namespace
+
+kube::Plan reconcile_claim(const Context& context, const kube::Key& key, kube::View& view) {
+  return ClaimPass(context, view, key).run();
+}
+
+}  // namespace metallb

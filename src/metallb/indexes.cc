@@ -1,0 +1,116 @@
+#include "metallb/indexes.h"
+
+#include "api/builtin.h"
+#include "api/ipam.h"
+#include "api/names.h"
+#include "metallb/ledger.h"
+#include "metallb/names.h"
+#include "metallb/placeholder.h"
+
+namespace metallb {
+namespace {
+
+using Entries = std::vector<kube::IndexEntry>;
+
+// Index functions get the base class; stores guarantee the kind.
+template <class T, class F>
+kube::IndexSpec index(std::string_view name, F entries) {
+  return {std::string(name),
+          [entries](const kube::Object& object, Entries& out) { entries(static_cast<const T&>(object), out); }};
+}
+
+void by_claim(const api::IPAddress& address, Entries& out) {
+  if (address.claimRef) out.push_back({slash(address.claimRef->ns, address.claimRef->name), age_order(address.meta)});
+}
+
+void by_value(const api::IPAddress& address, Entries& out) {
+  if (const auto value = value_of(address)) out.push_back({value->to_string(), age_order(address.meta)});
+}
+
+void by_service(const api::IPAddress& address, Entries& out) {
+  if (address.associatedTo && address.associatedTo->kind == "Service") {
+    out.push_back({slash(address.associatedTo->ns, address.associatedTo->name), ""});
+  }
+}
+
+void by_label(const api::IPAddress& address, Entries& out) {
+  const std::string own = address_label(address.meta.name);
+  out.push_back({own, ""});
+  const auto value = value_of(address);
+  if (!value) return;
+  if (std::string derived = base::object_name(*value); derived != own) out.push_back({std::move(derived), ""});
+}
+
+}  // namespace
+
+std::string slash(std::string_view ns, std::string_view name) {
+  std::string text(ns);
+  text += '/';
+  text += name;
+  return text;
+}
+
+std::string pool_bucket(std::string_view pool, base::Family family) { return slash(pool, base::to_string(family)); }
+
+std::vector<kube::IndexSpec> address_indexes() {
+  return {index<api::IPAddress>(k_address_claim_index, by_claim),
+          index<api::IPAddress>(k_address_value_index, by_value),
+          index<api::IPAddress>(k_address_service_index, by_service),
+          index<api::IPAddress>(k_address_label_index, by_label)};
+}
+
+std::vector<kube::IndexSpec> service_indexes(const Options& options) {
+  const std::string ns = options.placeholder_namespace;
+  const auto placeholders = [ns](std::string_view name, auto entries) {
+    return index<api::Service>(name, [ns, entries](const api::Service& service, Entries& out) {
+      if (is_placeholder(service, ns)) entries(service, out);
+    });
+  };
+  return {
+      index<api::Service>(k_service_claim_index,
+                          [ns](const api::Service& service, Entries& out) {
+                            if (service.meta.ns == ns) return;
+                            const std::string* claim = service.meta.annotations.find(api::claim_annotation);
+                            if (claim != nullptr)
+                              out.push_back({slash(service.meta.ns, *claim), age_order(service.meta)});
+                          }),
+      index<api::Service>(k_service_shown_index,
+                          [](const api::Service& service, Entries& out) {
+                            for (const base::IpAddress& ip : shown(service)) out.push_back({ip.to_string(), ""});
+                          }),
+      placeholders(k_placeholder_address_index,
+                   [](const api::Service& service, Entries& out) {
+                     if (is_recorded(service)) {
+                       out.push_back({std::string(service.meta.labels.get(api::metallb::ip_address)), ""});
+                     }
+                   }),
+      placeholders(
+          k_placeholder_claim_index,
+          [](const api::Service& service, Entries& out) {
+            if (is_recorded(service)) return;
+            const kube::StringMap& annotations = service.meta.annotations;
+            out.push_back(
+                {slash(annotations.get(api::metallb::claim_namespace), annotations.get(api::metallb::claim_name)), ""});
+          }),
+      placeholders(k_unassigned_index,
+                   [](const api::Service& service, Entries& out) {
+                     const auto family = family_of(service);
+                     if (family && is_unassigned(service)) {
+                       out.push_back({pool_bucket(pool_of(service), *family), age_order(service.meta)});
+                     }
+                   }),
+      placeholders(k_unrecorded_index,
+                   [](const api::Service& service, Entries& out) {
+                     const auto family = family_of(service);
+                     if (family && !is_recorded(service) && !service.ingress.empty()) {
+                       out.push_back({pool_bucket(pool_of(service), *family), age_order(service.meta)});
+                     }
+                   }),
+      placeholders(k_placeholders_index,
+                   [](const api::Service&, Entries& out) {
+                     out.push_back({"", ""});
+                   }),
+  };
+}
+
+}  // namespace metallb

@@ -1,0 +1,44 @@
+// The indexes of claims' addresses, Services and placeholders that the driver's passes read, beside those of the class
+// reconciler. Buckets "ns/name" are built with slash().
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ip.h"
+#include "kube/store.h"
+#include "metallb/controller.h"
+
+namespace metallb {
+
+std::string slash(std::string_view ns, std::string_view name);
+
+// IPAddress by "ns/name" of its claimRef.
+inline constexpr std::string_view k_address_claim_index = "claim";
+// IPAddress by canonical text of its value.
+inline constexpr std::string_view k_address_value_index = "value";
+// IPAddress by "ns/name" of the Service in associatedTo.
+inline constexpr std::string_view k_address_service_index = "service";
+// IPAddress by every label value that a placeholder of it may carry (driver design §1, `ip-address`).
+inline constexpr std::string_view k_address_label_index = "label";
+std::vector<kube::IndexSpec> address_indexes();
+
+// Service by "ns/name" of the claim it names, oldest first. Not for placeholders.
+inline constexpr std::string_view k_service_claim_index = "names-claim";
+// Service by canonical text of each address its ingress shows.
+inline constexpr std::string_view k_service_shown_index = "shown";
+// Placeholder by its label `ip-address`.
+inline constexpr std::string_view k_placeholder_address_index = "placeholder-address";
+// Placeholder without that label, by "ns/name" of the claim in its annotations.
+inline constexpr std::string_view k_placeholder_claim_index = "placeholder-claim";
+// Allocation placeholder that shows nothing and has no pin, by "<pool>/<family>", oldest first.
+inline constexpr std::string_view k_unassigned_index = "unassigned";
+// Allocation placeholder that shows an address and has no label `ip-address` yet, by "<pool>/<family>".
+inline constexpr std::string_view k_unrecorded_index = "unrecorded";
+// All placeholders, in bucket "".
+inline constexpr std::string_view k_placeholders_index = "placeholders";
+std::vector<kube::IndexSpec> service_indexes(const Options& options);
+std::string pool_bucket(std::string_view pool, base::Family family);
+
+}  // namespace metallb

@@ -1,0 +1,71 @@
+// Names of what the driver creates (driver design §1), and the facts its keys publish to one another.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/ipam.h"
+#include "base/ip.h"
+#include "kube/plan.h"
+
+namespace metallb {
+
+// "iad-<claim uid>-v4" or "-v6": deterministic, so that racing passes collide instead of allocating twice.
+std::string allocation_name(std::string_view claim_uid, base::Family family);
+
+struct AllocationName {
+  std::string claim_uid;
+  base::Family family = base::Family::v4;
+};
+// nullopt if the name cannot be that of an allocation placeholder.
+std::optional<AllocationName> parse_allocation_name(std::string_view name);
+
+// "iad-<address object name>", shortened or cleaned with a hash where a Service's name would be too long or illegal.
+std::string hold_name(std::string_view address_name);
+// The name of a hold while that of hold_name() is taken by one that is going and cannot be revived.
+std::string spare_hold_name(std::string_view address_name);
+
+// Value of the label `ip-address` on a placeholder: the object's name, hashed where it is longer than a label allows.
+std::string address_label(std::string_view address_name);
+
+// Reconcilers of the driver.
+inline constexpr std::string_view k_claim_reconciler = "claim";
+inline constexpr std::string_view k_pool_reconciler = "pool";
+inline constexpr std::string_view k_address_reconciler = "address";
+inline constexpr std::string_view k_service_reconciler = "service";
+inline constexpr std::string_view k_placeholder_reconciler = "placeholder";
+inline constexpr std::string_view k_namespace_reconciler = "namespace";
+
+// "<class>/IPv4": what allocation is planned for, and the tail of every fact bucket below.
+std::string pool_key_name(std::string_view class_name, base::Family family);
+struct PoolOfKey {
+  std::string class_name;
+  base::Family family = base::Family::v4;
+};
+std::optional<PoolOfKey> parse_pool_key_name(std::string_view name);
+kube::Key pool_key(std::string_view class_name, base::Family family);
+kube::Key claim_key(std::string_view ns, std::string_view name);
+kube::Key service_key(std::string_view ns, std::string_view name);
+kube::Key address_key(std::string_view name);
+
+// Fact buckets of one class and family (driver design §4). Claims without an assigned placeholder publish `wants`, in
+// age order, and whether they have an unassigned one. Whoever wants to open a gap, or sees one open, publishes `gaps`.
+// The pool's key answers with `opened` once no unassigned placeholder exists, and creates none while there is a gap.
+// `supply` says whether addresses are left.
+std::string wants_bucket(std::string_view class_name, base::Family family);
+std::string gaps_bucket(std::string_view class_name, base::Family family);
+std::string opened_bucket(std::string_view class_name, base::Family family);
+std::string supply_bucket(std::string_view class_name, base::Family family);
+inline constexpr std::string_view k_want_new = "new";
+inline constexpr std::string_view k_want_placed = "placed";
+inline constexpr std::string_view k_supply_free = "free";
+inline constexpr std::string_view k_supply_exhausted = "exhausted";
+
+// "A gap of this class and family is wanted or open." One per key, class and family.
+kube::Fact gap_fact(std::string_view class_name, base::Family family);
+
+// Position among claims: oldest first, then by uid.
+std::string age_order(const kube::Meta& meta);
+
+}  // namespace metallb

@@ -1,0 +1,62 @@
+// Driver design §4.1 and §5: placeholders that hold nothing for anybody go, and the namespace they live in is there.
+#include <boost/json/object.hpp>
+#include <string>
+#include <utility>
+
+#include "api/builtin.h"
+#include "api/ipam.h"
+#include "api/names.h"
+#include "metallb/indexes.h"
+#include "metallb/placeholder.h"
+#include "metallb/reconcilers.h"
+
+namespace metallb {
+namespace {
+
+// The object that the placeholder says it holds: by owner reference, since a long name is hashed in the label.
+std::string held_object_name(const api::Service& placeholder) {
+  for (const kube::OwnerReference& owner : placeholder.meta.owners) {
+    if (owner.kind == "IPAddress" && owner.apiVersion.starts_with(std::string(api::group) + "/")) return owner.name;
+  }
+  return std::string(placeholder.meta.labels.get(api::metallb::ip_address));
+}
+
+}  // namespace
+
+kube::Plan reconcile_placeholder(const Context& context, const kube::Key& key, kube::View& view) {
+  kube::Plan plan;
+  const auto* placeholder = view.get<api::Service>(context.options.placeholder_namespace, key.name);
+  if (placeholder == nullptr || !is_placeholder(*placeholder, context.options.placeholder_namespace)) {
+    plan.forget = true;
+    return plan;
+  }
+  if (placeholder->meta.deleting) return plan;
+  const kube::Resource& services = api::Service::kind().resource;
+  if (view.busy({&services, placeholder->meta.ns, placeholder->meta.name})) return plan;
+  if (is_recorded(*placeholder)) {
+    // Whoever is held decides about its own placeholders.
+    const std::string label(placeholder->meta.labels.get(api::metallb::ip_address));
+    if (view.count<api::IPAddress>(k_address_label_index, label) != 0) return plan;
+    const kube::Ref held{&api::IPAddress::kind().resource, "", held_object_name(*placeholder)};
+    if (!held.name.empty() && !view.confirmed(held)) {
+      plan.confirms = {{held}};
+      return plan;
+    }
+  } else if (placeholder->meta.annotations.contains(api::metallb::claim_name)) {
+    return plan;  // its claim's key looks after it, whether the claim exists or not
+  }
+  plan.writes.push_back(kube::remove(services, *placeholder, true, "placeholder-orphan"));
+  return plan;
+}
+
+kube::Plan reconcile_namespace(const Context& context, const kube::Key&, kube::View& view) {
+  kube::Plan plan;
+  const std::string& name = context.options.placeholder_namespace;
+  const kube::Resource& namespaces = api::Namespace::kind().resource;
+  if (view.get<api::Namespace>(name) != nullptr || view.busy({&namespaces, "", name})) return plan;
+  plan.writes.push_back(
+      kube::create(namespaces, {{"metadata", boost::json::object{{"name", name}}}}, "namespace-create"));
+  return plan;
+}
+
+}  // namespace metallb

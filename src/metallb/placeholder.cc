@@ -1,0 +1,271 @@
+#include "metallb/placeholder.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <tuple>
+#include <utility>
+
+#include "api/names.h"
+#include "metallb/indexes.h"
+#include "metallb/ledger.h"
+#include "metallb/names.h"
+#include "metallb/rendering.h"
+
+namespace metallb {
+namespace {
+
+namespace json = boost::json;
+
+// One port that no workload is likely to use: sharing an address with one is legal only on another port.
+constexpr int k_port = 65535;
+
+// The current key wins if it is there at all, even when empty.
+std::string_view either(const kube::StringMap& annotations, std::string_view key, std::string_view old_key) {
+  const std::string* value = annotations.find(key);
+  return value != nullptr ? std::string_view(*value) : annotations.get(old_key);
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+json::object body(const Options& options, std::string name, json::object labels, json::object annotations,
+                  std::string_view class_name, base::Family family) {
+  labels[api::metallb::placeholder] = "true";
+  annotations[api::metallb::pool] = pool_name(class_name);
+  json::object spec{
+      {"type", "LoadBalancer"},
+      {"allocateLoadBalancerNodePorts", false},
+      {"ipFamilyPolicy", "SingleStack"},
+      {"ipFamilies", json::array{json::string(base::to_string(family))}},
+      {"ports", json::array{json::object{{"name", "held"}, {"protocol", "TCP"}, {"port", k_port}}}},
+  };
+  if (!options.load_balancer_class.empty()) spec["loadBalancerClass"] = options.load_balancer_class;
+  return {{"metadata", json::object{{"name", std::move(name)},
+                                    {"namespace", options.placeholder_namespace},
+                                    {"labels", std::move(labels)},
+                                    {"annotations", std::move(annotations)}}},
+          {"spec", std::move(spec)}};
+}
+
+bool is_owner_kind(const kube::OwnerReference& owner) {
+  return owner.kind == "IPAddress" && owner.apiVersion.starts_with(std::string(api::group) + "/");
+}
+
+json::object owner_json(const kube::OwnerReference& owner) {
+  json::object value{{"apiVersion", owner.apiVersion}, {"kind", owner.kind}, {"name", owner.name}, {"uid", owner.uid}};
+  if (owner.controller) value["controller"] = true;
+  return value;
+}
+
+json::object owner_of(const api::IPAddress& address) {
+  const kube::Resource& resource = api::IPAddress::kind().resource;
+  return owner_json({resource.api_version(), std::string(resource.kind), address.meta.name, address.meta.uid, false});
+}
+
+// A hold carries exactly one owner of our kind: its address. Foreign owners are carried over.
+bool is_owned_right(const api::Service& hold, const api::IPAddress& address) {
+  int right = 0;
+  for (const kube::OwnerReference& owner : hold.meta.owners) {
+    if (!is_owner_kind(owner)) continue;
+    if (owner.uid != address.meta.uid || owner.name != address.meta.name) return false;
+    ++right;
+  }
+  return right == 1;
+}
+
+json::array owners_for(const api::Service& hold, const api::IPAddress& address) {
+  json::array owners;
+  for (const kube::OwnerReference& owner : hold.meta.owners) {
+    if (!is_owner_kind(owner)) owners.push_back(owner_json(owner));
+  }
+  owners.push_back(owner_of(address));
+  return owners;
+}
+
+bool is_label_of(std::string_view label, const api::IPAddress& address, const base::IpAddress& ip) {
+  return label == address_label(address.meta.name) || label == base::object_name(ip);
+}
+
+json::object metadata_repair(const api::Service& hold, const api::IPAddress& address, const base::IpAddress& ip) {
+  json::object labels;
+  json::object annotations;
+  if (hold.meta.labels.get(api::metallb::placeholder) != "true") labels[api::metallb::placeholder] = "true";
+  if (!is_label_of(hold.meta.labels.get(api::metallb::ip_address), address, ip)) {
+    labels[api::metallb::ip_address] = address_label(address.meta.name);
+  }
+  if (!is_pinned_to(hold, ip)) annotations[api::metallb::pin] = ip.to_string();
+  const std::string pool = pool_name(address.className);
+  if (pool_of(hold) != pool) annotations[api::metallb::pool] = pool;
+  json::object metadata;
+  if (!labels.empty()) metadata["labels"] = std::move(labels);
+  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
+  if (!is_owned_right(hold, address)) metadata["ownerReferences"] = owners_for(hold, address);
+  return metadata;
+}
+
+json::object spec_repair(const api::Service& hold) {
+  json::object spec;
+  if (hold.type != "LoadBalancer") spec["type"] = "LoadBalancer";
+  if (hold.has_selector) spec["selector"] = nullptr;
+  if (!hold.loadBalancerIP.empty()) spec["loadBalancerIP"] = nullptr;
+  if (hold.ipFamilyPolicy != "SingleStack") spec["ipFamilyPolicy"] = "SingleStack";
+  if (hold.allocateLoadBalancerNodePorts != false) spec["allocateLoadBalancerNodePorts"] = false;
+  return spec;
+}
+
+// Collects what may be a placeholder of one address, each Service once.
+class Candidates {
+ public:
+  Candidates(kube::View& view, const Options& options, const api::IPAddress& address, const base::IpAddress& ip)
+      : view_(view), options_(options), address_(address), ip_(ip) {}
+
+  std::vector<const api::Service*> find() {
+    by_label(address_label(address_.meta.name));
+    const std::string derived = base::object_name(ip_);
+    // The Go form is derived from the IP; where an object of that name exists, the label is that one's.
+    if (derived != address_.meta.name && view_.get<api::IPAddress>(derived) == nullptr &&
+        is_senior(view_, address_, ip_)) {
+      by_label(derived);
+    }
+    by_name(hold_name(address_.meta.name));
+    by_name(spare_hold_name(address_.meta.name));
+    if (address_.claimRef && !address_.claimRef->uid.empty()) {
+      const auto* drawn = get(allocation_name(address_.claimRef->uid, ip_.family()));
+      if (drawn != nullptr && !is_recorded(*drawn) && shows(*drawn, ip_)) add(drawn);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  const api::Service* get(const std::string& name) {
+    return view_.get<api::Service>(options_.placeholder_namespace, name);
+  }
+  void by_label(const std::string& label) {
+    view_.each<api::Service>(k_placeholder_address_index, label, [this](const api::Service& hold) {
+      add(&hold);
+      return true;
+    });
+  }
+  // A hold that lost its labels is still ours by its name.
+  void by_name(const std::string& name) {
+    const auto* hold = get(name);
+    if (hold != nullptr && !is_recorded(*hold)) add(hold);
+  }
+  void add(const api::Service* hold) {
+    if (std::ranges::find(found_, hold) == found_.end()) found_.push_back(hold);
+  }
+
+  kube::View& view_;
+  const Options& options_;
+  const api::IPAddress& address_;
+  const base::IpAddress& ip_;
+  std::vector<const api::Service*> found_;
+};
+
+}  // namespace
+
+bool is_placeholder(const api::Service& service, std::string_view placeholder_namespace) {
+  return service.meta.ns == placeholder_namespace && service.meta.labels.get(api::metallb::placeholder) == "true";
+}
+
+bool is_recorded(const api::Service& placeholder) { return placeholder.meta.labels.contains(api::metallb::ip_address); }
+
+bool is_unassigned(const api::Service& placeholder) {
+  return !is_recorded(placeholder) && placeholder.ingress.empty() && pin_of(placeholder).empty();
+}
+
+std::optional<base::Family> family_of(const api::Service& service) {
+  if (service.ipFamilies.size() != 1) return std::nullopt;
+  return service.ipFamilies.front() == base::to_string(base::Family::v6) ? base::Family::v6 : base::Family::v4;
+}
+
+std::string_view pool_of(const api::Service& service) {
+  return either(service.meta.annotations, api::metallb::pool, api::metallb::old_pool);
+}
+
+std::string_view pin_of(const api::Service& service) {
+  return either(service.meta.annotations, api::metallb::pin, api::metallb::old_pin);
+}
+
+std::vector<base::IpAddress> pinned(const api::Service& service) {
+  std::vector<base::IpAddress> found;
+  std::string_view rest = pin_of(service);
+  while (!rest.empty()) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    if (const auto ip = base::IpAddress::parse(trimmed(rest.substr(0, comma)))) found.push_back(*ip);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return found;
+}
+
+std::vector<base::IpAddress> shown(const api::Service& service) {
+  std::vector<base::IpAddress> found;
+  for (const std::string& text : service.ingress) {
+    const auto ip = base::IpAddress::parse(text);
+    if (ip && std::ranges::find(found, *ip) == found.end()) found.push_back(*ip);
+  }
+  return found;
+}
+
+bool shows(const api::Service& service, const base::IpAddress& ip) {
+  const auto ips = shown(service);
+  return std::ranges::find(ips, ip) != ips.end();
+}
+
+bool is_pinned_to(const api::Service& service, const base::IpAddress& ip) {
+  const auto ips = pinned(service);
+  return ips.size() == 1 && ips.front() == ip;
+}
+
+json::object allocation_body(const Options& options, const api::IPAddressClaim& claim, std::string_view class_name,
+                             base::Family family) {
+  return body(options, allocation_name(claim.meta.uid, family), {},
+              {{api::metallb::claim_namespace, claim.meta.ns}, {api::metallb::claim_name, claim.meta.name}}, class_name,
+              family);
+}
+
+json::object hold_body(const Options& options, const api::IPAddress& address, const base::IpAddress& ip,
+                       std::string name) {
+  json::object hold = body(options, std::move(name), {{api::metallb::ip_address, address_label(address.meta.name)}},
+                           {{api::metallb::pin, ip.to_string()}}, address.className, ip.family());
+  hold["metadata"].as_object()["ownerReferences"] = json::array{owner_of(address)};
+  return hold;
+}
+
+json::object hold_repair(const api::Service& hold, const api::IPAddress& address, const base::IpAddress& ip) {
+  json::object patch;
+  if (json::object metadata = metadata_repair(hold, address, ip); !metadata.empty()) {
+    patch["metadata"] = std::move(metadata);
+  }
+  if (json::object spec = spec_repair(hold); !spec.empty()) patch["spec"] = std::move(spec);
+  return patch;
+}
+
+bool is_beyond_repair(const Options& options, const api::Service& hold, const base::IpAddress& ip) {
+  if (hold.ipFamilies.empty() || hold.ipFamilies.front() != base::to_string(ip.family())) return true;
+  return hold.type == "LoadBalancer" && hold.loadBalancerClass.value_or("") != options.load_balancer_class;
+}
+
+bool Holds::includes(const api::Service& service) const {
+  return &service == best || std::ranges::find(others, &service) != others.end();
+}
+
+Holds find_holds(kube::View& view, const Options& options, const api::IPAddress& address, const base::IpAddress& ip) {
+  Holds holds;
+  holds.others = Candidates(view, options, address, ip).find();
+  const auto rank = [&](const api::Service* hold) {
+    return std::tuple(hold->meta.deleting, !shows(*hold, ip), !is_pinned_to(*hold, ip), !is_recorded(*hold),
+                      hold->meta.created, std::string_view(hold->meta.name));
+  };
+  const auto first = std::ranges::min_element(holds.others, {}, rank);
+  if (first != holds.others.end() && !(*first)->meta.deleting) {
+    holds.best = *first;
+    holds.others.erase(first);
+  }
+  return holds;
+}
+
+}  // namespace metallb

@@ -1,0 +1,66 @@
+// Placeholder Services (driver design §1, §4, §5): what they look like, how they are recognised, and what repairs them.
+// Pure functions.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/builtin.h"
+#include "api/ipam.h"
+#include "base/ip.h"
+#include "kube/view.h"
+#include "metallb/controller.h"
+
+namespace metallb {
+
+// The label, trusted only inside the placeholder namespace.
+bool is_placeholder(const api::Service& service, std::string_view placeholder_namespace);
+// It carries the label that names an IPAddress object: it is a hold.
+bool is_recorded(const api::Service& placeholder);
+// Nothing is assigned to it and MetalLB may give it any address of its pool at any moment.
+bool is_unassigned(const api::Service& placeholder);
+// The family a SingleStack Service asks for.
+std::optional<base::Family> family_of(const api::Service& service);
+// The pool it draws from: MetalLB's annotation under the current key, else under the old one; "" if none.
+std::string_view pool_of(const api::Service& service);
+// The text of its pin, read as MetalLB reads it; "" if none.
+std::string_view pin_of(const api::Service& service);
+// The addresses in its pin; empty if there is none or it cannot be read.
+std::vector<base::IpAddress> pinned(const api::Service& service);
+// The addresses its ingress shows, as a set. Only what can be read.
+std::vector<base::IpAddress> shown(const api::Service& service);
+bool shows(const api::Service& service, const base::IpAddress& ip);
+bool is_pinned_to(const api::Service& service, const base::IpAddress& ip);
+
+// The Service that draws an address from the class's pool for the claim.
+boost::json::object allocation_body(const Options& options, const api::IPAddressClaim& claim,
+                                    std::string_view class_name, base::Family family);
+// The Service that holds the address.
+boost::json::object hold_body(const Options& options, const api::IPAddress& address, const base::IpAddress& ip,
+                              std::string name);
+
+// Merge patch that makes a proper hold of this address out of `hold`; empty if it is one.
+boost::json::object hold_repair(const api::Service& hold, const api::IPAddress& address, const base::IpAddress& ip);
+// What no patch can repair: family or loadBalancerClass. Such a Service is replaced.
+bool is_beyond_repair(const Options& options, const api::Service& hold, const base::IpAddress& ip);
+
+// The placeholders of one address.
+struct Holds {
+  // The one that is to stay: never one that is being deleted. Null if there is none.
+  const api::Service* best = nullptr;
+  // All others, also those that are being deleted.
+  std::vector<const api::Service*> others;
+
+  bool empty() const { return best == nullptr && others.empty(); }
+  bool includes(const api::Service& service) const;
+  // MetalLB has given the address to the one that stays.
+  bool landed(const base::IpAddress& ip) const { return best != nullptr && shows(*best, ip); }
+};
+// By label and by name; also the not yet labelled allocation placeholder of the address's claim that shows this IP, so
+// that no second hold appears beside it (driver design §4.3).
+Holds find_holds(kube::View& view, const Options& options, const api::IPAddress& address, const base::IpAddress& ip);
+
+}  // namespace metallb

@@ -1,0 +1,44 @@
+// Reasons of the driver's conditions and events, once each. All are listed in the reference documentation.
+#pragma once
+
+#include <string_view>
+
+namespace metallb::reason {
+
+// Condition Provisioning of a claim (contract §6.8). The straight path writes none.
+inline constexpr std::string_view provisioned = "Provisioned";
+inline constexpr std::string_view exhausted = "Exhausted";
+inline constexpr std::string_view queued = "Queued";
+inline constexpr std::string_view backend_silent = "BackendSilent";
+inline constexpr std::string_view pool_missing = "PoolMissing";
+inline constexpr std::string_view class_invalid = "ClassParametersInvalid";
+inline constexpr std::string_view family_unserved = "FamilyUnserved";
+inline constexpr std::string_view ledger_mismatch = "LedgerMismatch";
+inline constexpr std::string_view outside_class = "OutsideClass";
+inline constexpr std::string_view name_taken = "AddressNameTaken";
+inline constexpr std::string_view placeholder_limit = "PlaceholderLimit";
+
+// Condition Reserved of an address (contract §6.7).
+inline constexpr std::string_view held = "Held";
+inline constexpr std::string_view awaiting_backend = "AwaitingBackend";
+inline constexpr std::string_view duplicate = "DuplicateAddress";
+
+// Events about Services.
+inline constexpr std::string_view associated = "Associated";
+inline constexpr std::string_view detached = "Detached";
+inline constexpr std::string_view association_rejected = "AssociationRejected";
+inline constexpr std::string_view handoff_throttled = "HandoffThrottled";
+inline constexpr std::string_view handoff_timed_out = "HandoffTimedOut";
+inline constexpr std::string_view detach_timed_out = "DetachTimedOut";
+inline constexpr std::string_view claim_not_found = "ClaimNotFound";
+inline constexpr std::string_view claim_not_bound = "ClaimNotBound";
+inline constexpr std::string_view not_load_balancer = "NotLoadBalancer";
+inline constexpr std::string_view other_load_balancer_class = "OtherLoadBalancerClass";
+inline constexpr std::string_view family_mismatch = "FamilyMismatch";
+inline constexpr std::string_view load_balancer_ip_set = "LoadBalancerIPSet";
+inline constexpr std::string_view pool_conflict = "PoolConflict";
+inline constexpr std::string_view pin_conflict = "PinConflict";
+inline constexpr std::string_view sharing_key_set = "SharingKeySet";
+inline constexpr std::string_view different_classes = "DifferentClasses";
+
+}  // namespace metallb::reason
