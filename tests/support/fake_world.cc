@@ -2,6 +2,7 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -167,6 +168,12 @@ Plan FakeWorld::run(const Key& key) {
   for (const std::string& name : plan.spends) memory_[key].spend(name);
   for (const Confirm& confirm : plan.confirms) memory_[key].confirmed.push_back(confirm.target);
   if (plan.forget) memory_.erase(key);
+  std::erase_if(plan.events, [this](const EventNote& event) {
+    return event.once && std::ranges::any_of(events, [&](const EventNote& sent) {
+             return sent.once && sent.regarding_uid == event.regarding_uid && sent.reason == event.reason &&
+                    sent.note == event.note;
+           });
+  });
   return plan;
 }
 

@@ -1,0 +1,233 @@
+// Driver design §4: allocation planned for one class and family, and the exclusion of unassigned placeholders and gaps.
+#include <fmt/format.h>
+
+#include "metallb/driver_fixture.h"
+#include "metallb/placeholder.h"
+
+namespace metallb::testing {
+namespace {
+
+namespace m = api::metallb;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class AllocationTest : public DriverTest {
+ protected:
+  // Only the pool 203.0.113.0/30 minus network and broadcast: two addresses.
+  void use_small_class() { put_class("public", R"("parameters":{"addresses":["203.0.113.0/30"]})"); }
+  // A stand-in for a key that wants to open a gap.
+  void want_gap() { world.publish(k_opener, {gap_fact("public", base::Family::v4)}); }
+  void end_gap() { world.publish(k_opener, {}); }
+  bool is_opened() { return !world.facts(opened_bucket("public", base::Family::v4)).members.empty(); }
+
+  const kube::Key k_opener{std::string(k_service_reconciler), "tenant-b", "opener"};
+};
+
+TEST_F(AllocationTest, AsManyWaitAsThereAreFreeAddressesOldestFirst) {
+  use_small_class();
+  for (const char* name : {"a", "b", "c", "d"}) put_claim(name);
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-a-v4", "iad-uid-b-v4"));
+}
+
+TEST_F(AllocationTest, OneWaitsWhenNothingIsFree) {
+  use_small_class();
+  put_address("203.0.113.1", "");
+  put_hold("203.0.113.1");
+  put_address("203.0.113.2", "");
+  put_hold("203.0.113.2");
+  settle();
+  put_claim("a");
+  put_claim("b");
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-ip-203-0-113-1", "iad-ip-203-0-113-2", "iad-uid-a-v4"));
+  settle_after(seconds(3));
+  settle_after(seconds(3));
+  EXPECT_EQ(provisioning("a"), "False/Exhausted");
+  EXPECT_EQ(provisioning("b"), "False/Exhausted");
+}
+
+TEST_F(AllocationTest, WhoeverMustQueueSaysSo) {
+  use_small_class();
+  for (const char* name : {"a", "b", "c"}) put_claim(name);
+  settle();
+  settle_after(seconds(1));
+  EXPECT_EQ(provisioning("c"), "");
+  settle_after(seconds(2));
+  EXPECT_EQ(provisioning("c"), "False/Queued");
+}
+
+TEST_F(AllocationTest, AFreedAddressLetsTheNextOneIn) {
+  use_small_class();
+  for (const char* name : {"a", "b", "c"}) put_claim(name);
+  settle();
+  world.vanish<api::IPAddressClaim>("tenant-a", "a");
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-b-v4", "iad-uid-c-v4"));
+}
+
+TEST_F(AllocationTest, ExhaustionIsTakenBackWhenCapacityFrees) {
+  use_small_class();
+  for (const char* ip : {"203.0.113.1", "203.0.113.2"}) {
+    put_address(ip, "");
+    put_hold(ip);
+  }
+  put_claim("a");
+  settle();
+  settle_after(seconds(3));
+  ASSERT_EQ(provisioning("a"), "False/Exhausted");
+  world.vanish<api::Service>(k_home, "iad-ip-203-0-113-2");
+  world.vanish<api::IPAddress>("", "ip-203-0-113-2");
+  assign_home("iad-uid-a-v4", "203.0.113.2");
+  settle();
+  bind("a", {"203.0.113.2"});
+  settle();
+  EXPECT_EQ(provisioning("a"), "True/Provisioned");
+}
+
+TEST_F(AllocationTest, FamiliesAndClassesDoNotWaitForEachOther) {
+  want_gap();
+  put_claim("six", "IPv6");
+  put_claim("four", "IPv4");
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-six-v6"));
+}
+
+TEST_F(AllocationTest, AGapMakesUnassignedPlaceholdersGoBeforeItOpens) {
+  put_claim();
+  settle();
+  ASSERT_NE(drawn(), nullptr);
+  want_gap();
+  const kube::Key pool = pool_key("public", base::Family::v4);
+  const kube::Plan first = plan(pool);
+  EXPECT_THAT(steps(first), ElementsAre("placeholder-before-gap"));
+  EXPECT_FALSE(is_opened());
+  world.execute(first);
+  settle();
+  EXPECT_TRUE(is_opened());
+  EXPECT_THAT(placeholders(), IsEmpty());
+}
+
+TEST_F(AllocationTest, ThatDeletionSparesAPlaceholderThatWasAssignedMeanwhile) {
+  put_claim();
+  settle();
+  want_gap();
+  const kube::Plan first = plan(pool_key("public", base::Family::v4));
+  ASSERT_EQ(first.writes.size(), 1u);
+  EXPECT_TRUE(first.writes[0].body.at("preconditions").get_object().contains("resourceVersion"));
+}
+
+TEST_F(AllocationTest, AnAssignedPlaceholderIsNoObstacleToAGap) {
+  put_claim();
+  settle();
+  assign_home("iad-uid-web-v4", k_v4);
+  want_gap();
+  settle();
+  EXPECT_TRUE(is_opened());
+  EXPECT_NE(drawn(), nullptr);
+}
+
+TEST_F(AllocationTest, ATerminatingUnassignedPlaceholderStillIsOne) {
+  put_claim();
+  settle();
+  world.change<api::Service>(k_home, "iad-uid-web-v4", R"({"metadata":{"finalizers":["somebody/else"]}})");
+  want_gap();
+  settle();
+  ASSERT_TRUE(drawn()->meta.deleting);
+  EXPECT_FALSE(is_opened());
+  world.vanish<api::Service>(k_home, "iad-uid-web-v4");
+  settle();
+  EXPECT_TRUE(is_opened());
+}
+
+TEST_F(AllocationTest, NothingIsCreatedWhileAGapIsOpenAndAllIsAfterwards) {
+  want_gap();
+  put_claim();
+  settle();
+  EXPECT_THAT(placeholders(), IsEmpty());
+  world.advance(seconds(5));
+  world.settle(claim_key("tenant-a", "web"));
+  EXPECT_EQ(provisioning(), "False/Queued");
+  end_gap();
+  settle();
+  EXPECT_FALSE(is_opened());
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-web-v4"));
+}
+
+// Facts of a fresh process: gaps are known before the first placeholder is planned.
+TEST_F(AllocationTest, AfterARestartAnOpenGapIsSeenBeforeAnythingIsCreated) {
+  put_claim("waiting");
+  put_address(k_v4, "");  // its hold is gone: a gap
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-ip-203-0-113-1"));
+  assign_home("iad-ip-203-0-113-1", k_v4);
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-ip-203-0-113-1", "iad-uid-waiting-v4"));
+}
+
+TEST_F(AllocationTest, AnAddressThatTheBackendCannotGiveIsNoGap) {
+  put_address("198.51.100.7", "");
+  world.change<api::IPAddressPool>("metallb-system", "iad-public", R"({"spec":{"addresses":["203.0.113.0/29"]}})");
+  const auto gaps = [&] { return world.facts(gaps_bucket("public", base::Family::v4)).members.size(); };
+  world.settle(address_key("ip-198-51-100-7"));
+  EXPECT_EQ(gaps(), 0u);
+  world.change<api::IPAddressPool>("metallb-system", "iad-public",
+                                   R"({"spec":{"addresses":["203.0.113.0/29","198.51.100.7/32"]}})");
+  world.settle(address_key("ip-198-51-100-7"));
+  EXPECT_EQ(gaps(), 1u);
+}
+
+TEST_F(AllocationTest, AnAddressInForeignHandsIsNoGap) {
+  put_service("thief", "");
+  assign("tenant-a", "thief", {std::string(k_v4)});
+  put_address(k_v4, "");
+  put_claim();
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-ip-203-0-113-1", "iad-uid-web-v4"));
+}
+
+TEST_F(AllocationTest, WithoutItsPoolNothingIsAskedFor) {
+  world.change<api::Namespace>("", "metallb-system", R"({"status":{"phase":"Terminating"}})");
+  world.vanish<api::IPAddressPool>("metallb-system", "iad-public");
+  put_claim();
+  settle();
+  EXPECT_THAT(placeholders(), IsEmpty());
+  settle_after(seconds(3));
+  EXPECT_EQ(provisioning(), "False/PoolMissing");
+}
+
+class LimitedAllocationTest : public DriverTest {
+ protected:
+  static Options limited() {
+    Options options;
+    options.max_placeholders = 1;
+    return options;
+  }
+  LimitedAllocationTest() : DriverTest(limited()) {}
+};
+
+TEST_F(LimitedAllocationTest, NoPlaceholderBeyondTheLimit) {
+  put_bound();
+  put_claim("b");
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-ip-203-0-113-1"));
+  settle_after(seconds(3));
+  EXPECT_EQ(provisioning("b"), "False/PlaceholderLimit");
+}
+
+TEST_F(AllocationTest, ExcessIsTakenBackAfterAWhile) {
+  use_small_class();
+  put_claim("a");
+  put_claim("b");
+  settle();
+  put_address("203.0.113.1", "");
+  put_hold("203.0.113.1");
+  settle();
+  EXPECT_EQ(placeholders().size(), 3u);
+  settle_after(seconds(11));
+  EXPECT_THAT(placeholders(), ElementsAre("iad-ip-203-0-113-1", "iad-uid-a-v4"));
+}
+
+}  // namespace
+}  // namespace metallb::testing

@@ -1,0 +1,354 @@
+// Driver design §4: claim → reservation. Scenarios 23 to 28.
+#include <fmt/format.h>
+
+#include "metallb/driver_fixture.h"
+#include "metallb/placeholder.h"
+
+namespace metallb::testing {
+namespace {
+
+namespace m = api::metallb;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class ClaimTest : public DriverTest {};
+
+// 23
+TEST_F(ClaimTest, AStampedClaimGetsExactlyOnePlaceholderAndNoAddressYet) {
+  put_claim();
+  EXPECT_EQ(settle(), 1);
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-web-v4"));
+  const api::Service& p = *drawn();
+  EXPECT_EQ(annotation(p, m::pool), "iad-public");
+  EXPECT_FALSE(p.meta.annotations.contains(m::pin));
+  EXPECT_EQ(annotation(p, m::claim_namespace), "tenant-a");
+  EXPECT_EQ(annotation(p, m::claim_name), "web");
+  EXPECT_EQ(address(k_v4), nullptr);
+}
+
+// 24, and the write budget: placeholder, IPAddress, one placeholder patch.
+TEST_F(ClaimTest, AnAssignedPlaceholderBecomesAnAddressAndItsHold) {
+  put_claim();
+  int writes = settle();
+  assign_home("iad-uid-web-v4", "203.0.113.5");
+  writes += settle();
+  EXPECT_EQ(writes, 3);
+  const api::IPAddress* a = address("203.0.113.5");
+  ASSERT_NE(a, nullptr);
+  EXPECT_EQ(a->meta.name, "ip-203-0-113-5");
+  EXPECT_EQ(a->address, "203.0.113.5");
+  EXPECT_EQ(a->className, "public");
+  EXPECT_EQ(a->reclaimPolicy, "Retain");
+  EXPECT_EQ(*a->claimRef, (api::ClaimRef{"tenant-a", "web", "uid-web"}));
+  EXPECT_TRUE(a->from_class);
+  EXPECT_THAT(a->meta.finalizers, ElementsAre(m::teardown));
+  const api::Service& p = *drawn();
+  EXPECT_EQ(annotation(p, m::pin), "203.0.113.5");
+  EXPECT_EQ(p.meta.labels.get(m::ip_address), "ip-203-0-113-5");
+  ASSERT_EQ(p.meta.owners.size(), 1u);
+  EXPECT_EQ(p.meta.owners[0].uid, a->meta.uid);
+  EXPECT_EQ(provisioning(), "");
+  bind("web", {"203.0.113.5"});
+  EXPECT_EQ(settle(), 0);
+}
+
+TEST_F(ClaimTest, TheReclaimPolicyIsCopiedFromTheClass) {
+  world.change<api::IPAddressClass>("", "public", R"({"spec":{"reclaimPolicy":"Delete"}})");
+  put_claim();
+  settle();
+  assign_home("iad-uid-web-v4", k_v4);
+  settle();
+  EXPECT_EQ(address(k_v4)->reclaimPolicy, "Delete");
+}
+
+// 25
+TEST_F(ClaimTest, ADualClaimGetsOneOfEach) {
+  put_claim("web", "Dual");
+  EXPECT_EQ(settle(), 2);
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-web-v4", "iad-uid-web-v6"));
+  EXPECT_THAT(drawn("web", "-v6")->ipFamilies, ElementsAre("IPv6"));
+  assign_home("iad-uid-web-v4", k_v4);
+  settle();
+  EXPECT_NE(address(k_v4), nullptr);
+  assign_home("iad-uid-web-v6", k_v6);
+  settle();
+  ASSERT_NE(address(k_v6), nullptr);
+  EXPECT_EQ(address(k_v6)->claimRef->name, "web");
+}
+
+// 26
+TEST_F(ClaimTest, PlanningAgainChangesNothing) {
+  put_claim();
+  settle();
+  assign_home("iad-uid-web-v4", k_v4);
+  settle();
+  EXPECT_EQ(settle_after(seconds(1)), 0);
+  settle_after(seconds(60));  // the class's capacity follows at its own pace
+  EXPECT_EQ(settle_after(seconds(3600)), 0);
+  EXPECT_EQ(placeholders().size(), 1u);
+}
+
+// 27, and every other way of not being ours to serve (contract §6.1).
+struct Unserved {
+  const char* what;
+  const char* patch;
+};
+class UnservedTest : public DriverTest, public ::testing::WithParamInterface<Unserved> {};
+
+TEST_P(UnservedTest, GetsNoPlaceholderAndLosesTheOneItHad) {
+  put_claim();
+  settle();
+  ASSERT_NE(drawn(), nullptr);
+  world.change<api::IPAddressClaim>("tenant-a", "web", GetParam().patch);
+  settle();
+  EXPECT_EQ(drawn(), nullptr) << GetParam().what;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Claim, UnservedTest,
+    ::testing::Values(Unserved{"stamp of another driver",
+                               R"({"metadata":{"annotations":{"local.sdn.cozystack.io/provisioner":"other"}}})"},
+                      Unserved{"no stamp",
+                               R"({"metadata":{"annotations":{"local.sdn.cozystack.io/provisioner":null}}})"},
+                      Unserved{"another class", R"({"status":{"className":"elsewhere"}})"},
+                      Unserved{"no class", R"({"status":{"className":null}})"},
+                      Unserved{"class not resolved", R"({"status":{"conditions":[]}})"},
+                      Unserved{"resolved for an older generation", R"({"spec":{"family":"IPv4","className":""}})"},
+                      Unserved{"addressName", R"({"spec":{"addressName":"ip-203-0-113-2"}})"},
+                      Unserved{"recorded uid of another claim",
+                               R"({"metadata":{"annotations":{"local.sdn.cozystack.io/recorded-uid":"old"}}})"},
+                      Unserved{"being deleted", R"({"metadata":{"deletionTimestamp":"2025-01-01T00:00:00Z"}})"}));
+
+TEST_F(ClaimTest, AClassOfAnotherDriverIsNotServedWhateverTheStampSays) {
+  world.put<api::IPAddressClass>(R"({"metadata":{"name":"public"},"spec":{"provisioner":"other"}})");
+  put_claim();
+  settle();
+  EXPECT_THAT(placeholders(), IsEmpty());
+}
+
+// 28
+TEST_F(ClaimTest, WhenTheClaimGoesItsUnrecordedPlaceholderGoesAssignedOrNot) {
+  put_claim("one");
+  put_claim("two");
+  settle();
+  world.vanish<api::IPAddressClaim>("tenant-a", "one");
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-two-v4"));
+  world.vanish<api::IPAddressClaim>("tenant-a", "two");
+  assign_home("iad-uid-two-v4", k_v4);
+  settle();
+  EXPECT_THAT(placeholders(), IsEmpty());
+}
+
+TEST_F(ClaimTest, WhenTheClaimGoesTheHoldOfAnExistingAddressStays) {
+  put_bound();
+  world.vanish<api::IPAddressClaim>("tenant-a", "web");
+  world.change<api::IPAddress>("", name_of(k_v4), R"({"status":{"phase":"Released"}})");
+  EXPECT_EQ(settle(), 0);
+  EXPECT_NE(hold(k_v4), nullptr);
+}
+
+TEST_F(ClaimTest, APlaceholderOfAnEarlierClaimOfThatNameGoes) {
+  put_claim();
+  settle();
+  world.vanish<api::IPAddressClaim>("tenant-a", "web");
+  world.put<api::IPAddressClaim>(R"({"metadata":{"name":"web","namespace":"tenant-a","uid":"another"},"spec":{}})");
+  settle();
+  EXPECT_THAT(placeholders(), IsEmpty());
+}
+
+// Driver design §4.3, a crash between any two writes: plan from those facts.
+TEST_F(ClaimTest, ACrashAfterTheAddressWasCreatedIsResumed) {
+  put_claim();
+  settle();
+  assign_home("iad-uid-web-v4", k_v4);
+  world.put<api::IPAddress>(fmt::format(
+      R"({{"metadata":{{"name":"{}","finalizers":["{}"]}},"spec":{{"address":"{}","className":"public",
+          "claimRef":{{"namespace":"tenant-a","name":"web","uid":"uid-web"}},"source":{{"fromClass":{{}}}}}}}})",
+      name_of(k_v4), m::teardown, k_v4));
+  EXPECT_EQ(settle(), 1);
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-web-v4"));
+  EXPECT_EQ(annotation(*drawn(), m::pin), k_v4);
+}
+
+TEST_F(ClaimTest, TheAddressIsCreatedOnlyAfterALiveReadOfTheClaim) {
+  put_claim();
+  settle();
+  assign_home("iad-uid-web-v4", k_v4);
+  const kube::Key key = claim_key("tenant-a", "web");
+  const kube::Plan first = plan(key);
+  ASSERT_EQ(first.confirms.size(), 1u);
+  EXPECT_EQ(first.confirms[0].target.name, "web");
+  EXPECT_THAT(first.writes, IsEmpty());
+  EXPECT_THAT(steps(plan(key)), ElementsAre("address-record"));
+}
+
+TEST_F(ClaimTest, AReportedFamilyIsNeverProvisionedAgain) {
+  put_bound();
+  world.vanish<api::Service>(k_home, hold_name(name_of(k_v4)));
+  world.vanish<api::IPAddress>("", name_of(k_v4));
+  settle();
+  EXPECT_THAT(placeholders(), IsEmpty());
+}
+
+TEST_F(ClaimTest, AnAddressMatchedMeanwhileMakesThePlaceholderGo) {
+  put_claim();
+  settle();
+  put_address("203.0.113.4");
+  put_hold("203.0.113.4");
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-ip-203-0-113-4"));
+}
+
+TEST_F(ClaimTest, ANarrowedFamilyLosesItsPlaceholder) {
+  put_claim("web", "Dual");
+  settle();
+  world.change<api::IPAddressClaim>("tenant-a", "web", R"({"spec":{"family":"IPv4"}})");
+  world.change<api::IPAddressClaim>(
+      "tenant-a", "web",
+      R"({"status":{"conditions":[{"type":"ClassResolved","status":"True","reason":"Resolved","message":"",
+          "lastTransitionTime":"2025-01-01T00:00:00Z","observedGeneration":2}]}})");
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-web-v4"));
+}
+
+// §4.2: by value.
+TEST_F(ClaimTest, AnAddressOutsideTheClassIsGivenBack) {
+  put_claim();
+  settle();
+  assign_home("iad-uid-web-v4", "198.51.100.1");
+  settle();
+  EXPECT_EQ(provisioning(), "False/OutsideClass");
+  EXPECT_EQ(address("198.51.100.1"), nullptr);
+  ASSERT_NE(drawn(), nullptr);
+  EXPECT_THAT(drawn()->ingress, IsEmpty());  // a new one
+  assign_home("iad-uid-web-v4", k_v4);
+  settle();
+  bind("web", {std::string(k_v4)});
+  settle();
+  EXPECT_EQ(provisioning(), "True/Provisioned");
+}
+
+TEST_F(ClaimTest, AnAddressOfAnotherPoolIsGivenBack) {
+  put_claim();
+  settle();
+  assign(k_home, "iad-uid-web-v4", {std::string(k_v4)}, "somebody-elses");
+  settle();
+  EXPECT_EQ(address(k_v4), nullptr);
+}
+
+// §4.4
+TEST_F(ClaimTest, AnAddressThatTheLedgerHasForSomebodyElseIsGivenBack) {
+  put_address("203.0.113.3", "");
+  put_hold("203.0.113.3");
+  settle();
+  world.vanish<api::Service>(k_home, hold_name("ip-203-0-113-3"));
+  put_claim();
+  // The hold has been put back, but MetalLB has given the address to our own placeholder.
+  settle();
+  ASSERT_NE(hold("203.0.113.3"), nullptr);
+  assign_home(hold_name("ip-203-0-113-3"), "203.0.113.3");
+  settle();
+  assign_home(hold_name("ip-203-0-113-3"), "203.0.113.3");
+  assign(k_home, "iad-uid-web-v4", {"203.0.113.3"});
+  assign(k_home, hold_name("ip-203-0-113-3"), {});
+  settle();
+  EXPECT_EQ(drawn(), nullptr);
+  EXPECT_EQ(provisioning(), "False/LedgerMismatch");
+  EXPECT_THAT(event_reasons(), ElementsAre("LedgerMismatch"));
+  EXPECT_EQ(address("203.0.113.3")->claimRef, std::nullopt);
+  // Nothing is asked for before the owner's hold has it.
+  assign_home(hold_name("ip-203-0-113-3"), "203.0.113.3");
+  settle();
+  EXPECT_NE(drawn(), nullptr);
+}
+
+TEST_F(ClaimTest, ANameTakenByAnotherAddressIsSaid) {
+  world.put<api::IPAddress>(fmt::format(
+      R"({{"metadata":{{"name":"{}"}},"spec":{{"address":"198.51.100.9","className":"other"}}}})", name_of(k_v4)));
+  put_claim();
+  settle();
+  assign_home("iad-uid-web-v4", k_v4);
+  settle();
+  EXPECT_EQ(provisioning(), "False/AddressNameTaken");
+}
+
+// §4.5
+TEST_F(ClaimTest, ADualClaimThatCanNeverBeServedReservesNothing) {
+  put_class("public", R"("parameters":{"addresses":["203.0.113.0/29"]})");
+  put_claim("web", "Dual");
+  settle();
+  EXPECT_THAT(placeholders(), IsEmpty());
+  EXPECT_EQ(provisioning(), "False/FamilyUnserved");
+}
+
+TEST_F(ClaimTest, AClassThatCannotBeReadIsSaidAndKeepsWhatThereIs) {
+  put_claim();
+  settle();
+  world.change<api::IPAddressClass>("", "public", R"({"spec":{"parameters":{"addresses":"203.0.113.0/29"}}})");
+  settle();
+  EXPECT_EQ(provisioning(), "False/ClassParametersInvalid");
+  EXPECT_NE(drawn(), nullptr);
+}
+
+TEST_F(ClaimTest, ForeignConditionsAreCarriedOver) {
+  put_class("public", R"("parameters":{"addresses":["2001:db8::/126"]})");
+  put_claim();
+  settle();
+  EXPECT_EQ(claim()->conditions.size(), 2u);
+  EXPECT_EQ(claim()->conditions[0].type, "ClassResolved");
+}
+
+TEST_F(ClaimTest, TheConditionGoesWithTheServing) {
+  put_class("public", R"("parameters":{"addresses":["2001:db8::/126"]})");
+  put_claim();
+  settle();
+  world.change<api::IPAddressClaim>("tenant-a", "web",
+                                    R"({"metadata":{"annotations":{"local.sdn.cozystack.io/provisioner":"other"}}})");
+  settle();
+  EXPECT_EQ(provisioning(), "");
+}
+
+TEST_F(ClaimTest, ASilentBackendIsSaidAfterAWhile) {
+  put_claim();
+  settle();
+  EXPECT_EQ(settle_after(seconds(9)), 0);
+  settle_after(seconds(2));
+  EXPECT_EQ(provisioning(), "False/BackendSilent");
+  EXPECT_EQ(settle_after(seconds(60)), 0);
+}
+
+TEST_F(ClaimTest, ItsPlaceholderThatLostItsLabelIsReplaced) {
+  put_claim();
+  settle();
+  world.change<api::Service>(k_home, "iad-uid-web-v4",
+                             fmt::format(R"({{"metadata":{{"labels":{{"{}":null}}}}}})", m::placeholder));
+  settle();
+  ASSERT_NE(drawn(), nullptr);
+  EXPECT_TRUE(is_placeholder(*drawn(), k_home));
+}
+
+TEST_F(ClaimTest, NothingIsCreatedWhileTheNamespaceIsGoing) {
+  world.change<api::Namespace>("", k_home, R"({"status":{"phase":"Terminating"}})");
+  put_claim();
+  settle();
+  EXPECT_THAT(placeholders(), IsEmpty());
+  world.vanish<api::Namespace>("", k_home);
+  settle();
+  EXPECT_NE(world.get<api::Namespace>("", k_home), nullptr);
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-web-v4"));
+}
+
+TEST_F(ClaimTest, TheFirstAddressOfAnIPv6RangeIsServed) {
+  put_claim("web", "IPv6");
+  settle();
+  assign_home("iad-uid-web-v6", "2001:db8::");
+  settle();
+  ASSERT_NE(address("2001:db8::"), nullptr);
+  EXPECT_EQ(address("2001:db8::")->meta.name, "ip-2001-db8--0");
+}
+
+}  // namespace
+}  // namespace metallb::testing
