@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/log.h"
-#include "kube/io_context.h"
-#include "kube/stream_client.h"
-#include "kube/unary_client.h"
+#include "kube/http/io_context.h"
+#include "kube/http/stream_client.h"
+#include "kube/http/unary_client.h"
 
 namespace kube {
 namespace {

@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <map>
 
-#include "kube/base64.h"
+#include "kube/auth/base64.h"
 #include "kube/file.h"
 
 namespace kube {

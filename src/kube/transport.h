@@ -22,10 +22,10 @@ enum class Lane : std::uint8_t { normal, lease };
 
 struct Request {
   std::string method = "GET";
-  std::string path;                                        // percent-encoded, starts with '/'
-  std::vector<std::pair<std::string, std::string>> query;  // not encoded; encoded by the transport
-  std::string content_type;                                // empty if there is no body
-  std::string body;
+  std::string path = {};                                        // percent-encoded, starts with '/'
+  std::vector<std::pair<std::string, std::string>> query = {};  // not encoded; encoded by the transport
+  std::string content_type = {};                                // empty if there is no body
+  std::string body = {};
   base::Duration timeout = std::chrono::seconds(30);  // whole request; for streams: until the response headers
   Lane lane = Lane::normal;
 

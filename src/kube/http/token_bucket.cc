@@ -1,4 +1,4 @@
-#include "kube/token_bucket.h"
+#include "kube/http/token_bucket.h"
 
 #include <algorithm>
 #include <chrono>

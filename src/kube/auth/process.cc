@@ -1,4 +1,4 @@
-#include "kube/process.h"
+#include "kube/auth/process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -173,7 +173,6 @@ std::expected<ProcessResult, ProcessError> run_process(const ProcessSpec& spec, 
   errors.write.reset();
   ProcessResult result;
   const auto collected = Collector(spec, std::move(output.read), std::move(errors.read)).collect(stop, result);
-  // Also after success: what the program may have left behind holds no right to go on.
   if (!collected) kill(-pid, SIGKILL);
   result.exit_code = wait_for(pid);
   if (!collected) return std::unexpected(collected.error());

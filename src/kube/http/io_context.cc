@@ -1,4 +1,4 @@
-#include "kube/io_context.h"
+#include "kube/http/io_context.h"
 
 #include <algorithm>
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "kube/auth/credentials.h"
 #include "kube/client_config.h"
-#include "kube/credentials.h"
-#include "kube/curl_endpoint.h"
+#include "kube/http/curl_endpoint.h"
 #include "kube/transport.h"
 #include "kube/transport_options.h"
 

@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "kube/curl_lane.h"
-#include "kube/curl_transfer.h"
-#include "kube/io_context.h"
+#include "kube/http/curl_lane.h"
+#include "kube/http/curl_transfer.h"
+#include "kube/http/io_context.h"
 #include "kube/transport.h"
 
 namespace kube {

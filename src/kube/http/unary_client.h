@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "kube/curl_lane.h"
-#include "kube/curl_transfer.h"
-#include "kube/io_context.h"
-#include "kube/token_bucket.h"
+#include "kube/http/curl_lane.h"
+#include "kube/http/curl_transfer.h"
+#include "kube/http/io_context.h"
+#include "kube/http/token_bucket.h"
 #include "kube/transport.h"
 
 namespace kube {

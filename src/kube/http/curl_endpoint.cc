@@ -1,4 +1,4 @@
-#include "kube/curl_endpoint.h"
+#include "kube/http/curl_endpoint.h"
 
 #include <fmt/format.h>
 

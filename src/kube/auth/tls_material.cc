@@ -1,4 +1,4 @@
-#include "kube/tls_material.h"
+#include "kube/auth/tls_material.h"
 
 #include <fmt/format.h>
 #include <openssl/bio.h>

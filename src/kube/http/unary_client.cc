@@ -1,4 +1,4 @@
-#include "kube/unary_client.h"
+#include "kube/http/unary_client.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "kube/curl_transfer.h"
+#include "kube/http/curl_transfer.h"
 
 #include <fmt/format.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "kube/exec_plugin.h"
+#include "kube/auth/exec_plugin.h"
 
 #include <fmt/format.h>
 
@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "base/log.h"
-#include "kube/base64.h"
+#include "kube/auth/base64.h"
+#include "kube/auth/process.h"
 #include "kube/file.h"
-#include "kube/process.h"
 
 namespace kube {
 namespace {

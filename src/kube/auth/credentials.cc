@@ -1,4 +1,4 @@
-#include "kube/credentials.h"
+#include "kube/auth/credentials.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/log.h"
-#include "kube/base64.h"
-#include "kube/exec_plugin.h"
+#include "kube/auth/base64.h"
+#include "kube/auth/exec_plugin.h"
 #include "kube/file.h"
 
 namespace kube {

@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "kube/auth/tls_material.h"
 #include "kube/client_config.h"
-#include "kube/tls_material.h"
 #include "kube/transport_options.h"
 
 namespace kube {

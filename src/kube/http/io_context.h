@@ -9,8 +9,8 @@
 #include "base/epoll_reactor.h"
 #include "base/random.h"
 #include "base/reactor.h"
-#include "kube/credentials.h"
-#include "kube/curl_transfer.h"
+#include "kube/auth/credentials.h"
+#include "kube/http/curl_transfer.h"
 
 namespace kube {
 

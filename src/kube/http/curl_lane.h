@@ -31,10 +31,15 @@ class CurlLane {
   std::size_t active() const { return active_; }
   // The connection that an ended, still attached transfer used, if it is still open.
   static std::optional<curl_socket_t> socket_of(CURL* transfer);
-  // When bytes last arrived on a socket in use (or when its use began); nullopt if it is not in use.
+  // When bytes last arrived on a socket of this lane, or when it was last taken into use, whichever is later.
   std::optional<base::MonoTime> last_read(curl_socket_t socket) const;
 
  private:
+  struct Socket {
+    base::MonoTime last_read{};
+    bool in_use = false;  // some transfer waits for it
+  };
+
   static int on_socket(CURL* transfer, curl_socket_t socket, int what, void* self, void* unused);
   static int on_timer(CURLM* multi, long milliseconds, void* self);
   void socket_ready(curl_socket_t socket, std::uint32_t events);
@@ -44,7 +49,7 @@ class CurlLane {
   Done done_;
   CURLM* multi_;
   std::size_t active_ = 0;
-  std::unordered_map<curl_socket_t, base::MonoTime> last_read_;
+  std::unordered_map<curl_socket_t, Socket> sockets_;
   base::TimerId timer_ = base::TimerId::none;
 };
 

@@ -1,4 +1,4 @@
-#include "kube/curl_lane.h"
+#include "kube/http/curl_lane.h"
 
 #include <sys/epoll.h>
 
@@ -24,7 +24,9 @@ CurlLane::~CurlLane() {
   assert(active_ == 0);
   curl_multi_cleanup(multi_);  // closes connections; may still call back
   reactor_.cancel(timer_);
-  for (const auto& [socket, time] : last_read_) reactor_.unwatch(socket);
+  for (const auto& [socket, state] : sockets_) {
+    if (state.in_use) reactor_.unwatch(socket);
+  }
 }
 
 void CurlLane::add(CURL* transfer) {
@@ -48,22 +50,23 @@ std::optional<curl_socket_t> CurlLane::socket_of(CURL* transfer) {
 }
 
 std::optional<base::MonoTime> CurlLane::last_read(curl_socket_t socket) const {
-  const auto found = last_read_.find(socket);
-  if (found == last_read_.end()) return std::nullopt;
-  return found->second;
+  const auto found = sockets_.find(socket);
+  if (found == sockets_.end()) return std::nullopt;
+  return found->second.last_read;
 }
 
 int CurlLane::on_socket(CURL*, curl_socket_t socket, int what, void* self, void*) {
   auto& lane = *static_cast<CurlLane*>(self);
   if (what == CURL_POLL_REMOVE) {
     lane.reactor_.unwatch(socket);
-    lane.last_read_.erase(socket);
+    lane.sockets_[socket].in_use = false;
     return 0;
   }
   std::uint32_t events = 0;
   if ((what & CURL_POLL_IN) != 0) events |= EPOLLIN;
   if ((what & CURL_POLL_OUT) != 0) events |= EPOLLOUT;
-  lane.last_read_.try_emplace(socket, lane.reactor_.now());
+  Socket& state = lane.sockets_[socket];
+  if (!state.in_use) state = {lane.reactor_.now(), true};
   lane.reactor_.watch(socket, events, [&lane, socket](std::uint32_t ready) { lane.socket_ready(socket, ready); });
   return 0;
 }
@@ -87,7 +90,7 @@ void CurlLane::socket_ready(curl_socket_t socket, std::uint32_t events) {
     mask |= CURL_CSELECT_IN;
     // A hang-up is reported as readable too, but brings nothing.
     if ((events & (EPOLLHUP | EPOLLERR)) == 0) {
-      if (const auto found = last_read_.find(socket); found != last_read_.end()) found->second = reactor_.now();
+      sockets_[socket].last_read = reactor_.now();
     }
   }
   if ((events & EPOLLOUT) != 0) mask |= CURL_CSELECT_OUT;

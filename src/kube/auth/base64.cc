@@ -1,4 +1,4 @@
-#include "kube/base64.h"
+#include "kube/auth/base64.h"
 
 #include <openssl/evp.h>
 

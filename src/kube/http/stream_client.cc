@@ -1,4 +1,4 @@
-#include "kube/stream_client.h"
+#include "kube/http/stream_client.h"
 
 #include <fmt/format.h>
 
