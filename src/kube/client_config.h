@@ -13,33 +13,33 @@ namespace kube {
 
 // Data (PEM text) beats the file of the same purpose. Files are absolute or relative to the working directory by now.
 struct TlsConfig {
-  std::string ca_data;
-  std::string ca_file;
-  std::string certificate_data;
-  std::string certificate_file;
-  std::string key_data;
-  std::string key_file;
-  std::string server_name;  // name to ask for and to verify instead of the URL's host
-  bool insecure = false;    // only when the kubeconfig says so
+  std::string ca_data = {};
+  std::string ca_file = {};
+  std::string certificate_data = {};
+  std::string certificate_file = {};
+  std::string key_data = {};
+  std::string key_file = {};
+  std::string server_name = {};  // name to ask for and to verify instead of the URL's host
+  bool insecure = false;         // only when the kubeconfig says so
 };
 
 // A credential plugin (client.authentication.k8s.io).
 struct ExecConfig {
-  std::string api_version;
-  std::string command;  // absolute, or a bare name that is looked up in PATH
-  std::vector<std::string> args;
-  std::vector<std::pair<std::string, std::string>> env;
-  std::string install_hint;
+  std::string api_version = {};
+  std::string command = {};  // absolute, or a bare name that is looked up in PATH
+  std::vector<std::string> args = {};
+  std::vector<std::pair<std::string, std::string>> env = {};
+  std::string install_hint = {};
   bool provide_cluster_info = false;
-  bool needs_terminal = false;      // interactiveMode: Always
-  std::string cluster_config_json;  // the cluster's extension for plugins, as JSON; may be empty
+  bool needs_terminal = false;           // interactiveMode: Always
+  std::string cluster_config_json = {};  // the cluster's extension for plugins, as JSON; may be empty
 };
 
 struct Impersonation {
-  std::string user;
-  std::string uid;
-  std::vector<std::string> groups;
-  std::vector<std::pair<std::string, std::vector<std::string>>> extra;
+  std::string user = {};
+  std::string uid = {};
+  std::vector<std::string> groups = {};
+  std::vector<std::pair<std::string, std::vector<std::string>>> extra = {};
 };
 
 struct ClientConfig {

@@ -151,9 +151,10 @@ void Credentials::report(std::string_view what, std::string_view file, ReloadedT
     base::log::info("Credential file changed", {base::log::kv("what", what), base::log::kv("file", file)});
     return;
   }
+  if (look == read_error) defect = "it cannot be read";
+  if (look == empty) defect = "it is empty";
   base::log::warn("Credential file is not usable, keeping what was read before",
-                  {base::log::kv("what", what), base::log::kv("file", file), base::log::kv("result", result),
-                   base::log::kv("error", defect)});
+                  {base::log::kv("what", what), base::log::kv("file", file), base::log::kv("error", defect)});
 }
 
 bool Credentials::refresh_ca(base::MonoTime now) {
