@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/log.h"
 #include "kube/auth/base64.h"
 #include "kube/client_config.h"
 #include "kube/support/temporary.h"
@@ -174,6 +175,7 @@ TEST_F(Kubeconfig, SaysWhatAUserDoesWrong) {
 class Finding : public Kubeconfig {
  protected:
   Finding() {
+    base::log::configure(base::log::Level::info, base::log::Format::text);  // whatever other tests have chosen
     environment.home = path("home");
     environment.service_account_dir = path("account");
   }

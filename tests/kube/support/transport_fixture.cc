@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "base/log.h"
 #include "kube/curl_transport.h"
 
 namespace kube::test {
@@ -63,6 +64,7 @@ std::vector<RequestReport> CountingObserver::reports() const {
 }
 
 TransportFixture::TransportFixture() {
+  base::log::configure(base::log::Level::info, base::log::Format::text);  // whatever other tests have chosen
   options.user_agent = "kube_test/1 (linux/amd64) kubernetes/0";
   options.observer = observer;
 }
