@@ -79,8 +79,25 @@ Outcome<Target> ApiServer::Impl::route(const kube::Request& request, std::string
   if (!served || (!target.kind->namespaced && !info.ns.empty())) return refuse(no_such_resource());
   if (target.kind->namespaced && info.ns.empty() && (!info.name.empty() || is_write(info.verb)))
     return refuse(page_not_found());
+  target.user = user;
   target.dry_run = info.param("dryRun") == "All";
   return target;
+}
+
+Outcome<void> ApiServer::Impl::admit(const Target& target, const json::object* object, const json::object* old) const {
+  if (admissions.empty()) return {};
+  const Access access = access_of(target.info, target.user);
+  for (const Admission& admission : admissions) {
+    const auto refusal = admission({access, object, old});
+    if (!refusal) continue;
+    Failure failure = forbidden(target.kind->subject(target.info.name), {});
+    failure.code = refusal->code;
+    failure.reason = refusal->reason;
+    failure.message = refusal->message;
+    failure.bare = refusal->code >= 500;
+    return refuse(std::move(failure));
+  }
+  return {};
 }
 
 Outcome<kube::Response> ApiServer::Impl::dispatch(Target& target, const kube::Request& request) {
@@ -138,6 +155,7 @@ std::expected<WatchId, kube::Response> ApiServer::watch(const kube::Request& req
 void ApiServer::unwatch(WatchId id) { impl_->drop_watcher(id); }
 
 void ApiServer::set_authorizer(Authorizer authorizer) { impl_->authorizer = std::move(authorizer); }
+void ApiServer::add_admission(Admission admission) { impl_->admissions.push_back(std::move(admission)); }
 void ApiServer::set_audit(AuditSink sink) { impl_->audit = std::move(sink); }
 std::uint64_t ApiServer::revision() const { return impl_->storage.revision(); }
 void ApiServer::compact() { impl_->storage.compact(); }

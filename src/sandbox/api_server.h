@@ -2,6 +2,7 @@
 // for everything that controllers can see; no network, no threads, no time of its own.
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <expected>
 #include <filesystem>
@@ -30,6 +31,22 @@ struct Access {
 };
 // Says whether `access` is allowed. Without one everything is.
 using Authorizer = std::function<bool(const Access&)>;
+
+// A write that has passed validation and is about to be stored. Writes to subresources are asked about as
+// "services/status".
+struct AdmissionRequest {
+  const Access& access;
+  const boost::json::object* object = nullptr;  // nullptr: deletion
+  const boost::json::object* old = nullptr;     // nullptr: creation
+};
+// Why a write is refused, in the server's form.
+struct Refusal {
+  int code = 403;
+  std::string reason = "Forbidden";
+  std::string message = {};
+};
+// What admission webhooks and policies are to a real server: nullopt lets the write pass.
+using Admission = std::function<std::optional<Refusal>(const AdmissionRequest&)>;
 
 // One line of the audit log: a request that would change something, with its outcome.
 struct AuditEntry {
@@ -89,6 +106,7 @@ class ApiServer {
 
   void set_authorizer(Authorizer authorizer);
   void set_audit(AuditSink sink);
+  void add_admission(Admission admission);
 
   std::uint64_t revision() const;
   // Forgets the history: watches and pages from before now get 410.

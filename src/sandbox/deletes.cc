@@ -68,6 +68,7 @@ Outcome<std::pair<json::object, bool>> ApiServer::Impl::remove_one(const Target&
                     "({}). The object might have been modified",
                     options.resource_version, revision)));
   }
+  if (auto admitted = admit(target, nullptr, &current->document); !admitted) return std::unexpected(admitted.error());
   std::vector<std::string> finalizers = finalizers_of(current->document);
   if (!options.propagation.empty()) {
     set_member(finalizers, "orphan", options.propagation == "Orphan");

@@ -22,6 +22,7 @@ namespace sandbox {
 struct Target {
   RequestInfo info;
   const Kind* kind = nullptr;
+  std::string user = {};
   bool dry_run = false;
   std::vector<std::string> warnings;
 
@@ -56,6 +57,7 @@ struct ApiServer::Impl {
   Storage storage;
   Authorizer authorizer;
   AuditSink audit;
+  std::vector<Admission> admissions;
   // by group, version, plural; kinds whose definition was deleted stay allocated, since watches may point to them
   std::map<std::tuple<std::string, std::string, std::string>, std::shared_ptr<Kind>> kinds;
   std::vector<std::shared_ptr<Kind>> retired;
@@ -95,6 +97,7 @@ struct ApiServer::Impl {
                                    bool patched);
   Outcome<void> check_document(Target& target, json::object& object, bool patched) const;
   Outcome<void> check_namespace(const Target& target, std::string_view name) const;
+  Outcome<void> admit(const Target& target, const json::object* object, const json::object* old) const;
   void committed(const Kind& kind, const json::object* before, const json::object* after);
   std::string new_uid();
   std::string generated_name(std::string_view base_name);

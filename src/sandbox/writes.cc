@@ -213,6 +213,8 @@ Outcome<json::object> ApiServer::Impl::store_new(Target& target, json::object ob
   const std::string key = Storage::key(target.info.ns, name);
   if (causes.empty() && storage.get(kind, key) != nullptr) return refuse(already_exists(target.kind->subject(name)));
   if (!causes.empty()) return refuse(invalid({kind.group, stated_kind, name}, std::move(causes)));
+  target.info.name = name;
+  if (auto admitted = admit(target, &object, nullptr); !admitted) return std::unexpected(admitted.error());
   if (auto chosen = kind.strategy->allocate(object, nullptr); !chosen) return std::unexpected(chosen.error());
   if (target.dry_run) return object;
   const VersionPtr stored = storage.put(kind, key, std::move(object));
@@ -314,6 +316,7 @@ Outcome<json::object> ApiServer::Impl::store_next(Target& target, json::object n
     if (target.kind != &kind) target.kind->strategy->validate(next, &old, causes);
   }
   if (!causes.empty()) return refuse(invalid({kind.group, stated_kind, name}, std::move(causes)));
+  if (auto admitted = admit(target, &next, &old); !admitted) return std::unexpected(admitted.error());
   if (part == Part::main) {
     if (auto chosen = kind.strategy->allocate(next, &old); !chosen) return std::unexpected(chosen.error());
   }
