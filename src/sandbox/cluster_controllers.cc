@@ -75,11 +75,14 @@ class ClusterControllers::GarbageCollector : public std::enable_shared_from_this
     std::string key;
   };
 
-  static bool waits(const json::object& object) {
-    if (find(object, {"metadata", "deletionTimestamp"}) == nullptr) return false;
+  static bool deleting_with(const json::object& object, std::string_view finalizer) {
     const auto finalizers = finalizers_of(object);
-    return std::ranges::find(finalizers, "foregroundDeletion") != finalizers.end() ||
-           std::ranges::find(finalizers, "orphan") != finalizers.end();
+    return find(object, {"metadata", "deletionTimestamp"}) != nullptr &&
+           std::ranges::find(finalizers, finalizer) != finalizers.end();
+  }
+  // Its deletion is up to this controller.
+  static bool waits(const json::object& object) {
+    return deleting_with(object, "foregroundDeletion") || deleting_with(object, "orphan");
   }
 
   void learn(const Change& change) {
@@ -127,7 +130,7 @@ class ClusterControllers::GarbageCollector : public std::enable_shared_from_this
         gone.push_back(owner.uid);
       } else {
         const VersionPtr holder = server_.impl().storage.get(*found->second.kind, found->second.key);
-        const bool foreground = holder != nullptr && waits(holder->document);
+        const bool foreground = holder != nullptr && deleting_with(holder->document, "foregroundDeletion");
         solid = solid || !foreground;
         if (foreground) continue;
       }

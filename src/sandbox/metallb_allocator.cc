@@ -98,21 +98,21 @@ base::Result<std::vector<base::IpAddress>> Allocator::allocate_from(const Asker&
   const Pool& pool = found->second;
   const auto v4 = first_free(asker, pool, base::Family::v4);
   const auto v6 = first_free(asker, pool, base::Family::v6);
+  if (!old_texts_ && !v4 && !v6) return base::fail(fmt::format("no available IPs in pool {}", name));
   std::vector<base::IpAddress> ips;
   if (asker.families == Families::dual) {
     if (v4 && v6) {
       ips = {*v4, *v6};
-    } else if (!asker.prefer_dual) {
-      return base::fail(fmt::format("no available IPs in pool {} for dual IPFamily", name));
-    } else if (v4 || v6) {
+    } else if (asker.prefer_dual && (v4 || v6)) {
       ips = {asker.v6_first && v6 ? *v6 : v4 ? *v4 : *v6};
+    } else {
+      return base::fail(fmt::format("no available IPs in pool {} for dual IPFamily", name));
     }
   } else if (const auto& wanted = asker.families == Families::v6 ? v6 : v4; wanted) {
     ips = {*wanted};
-  } else if (old_texts_ || v4 || v6) {
+  } else {
     return base::fail("[\"<nil>\"] is not allowed in config");
   }
-  if (ips.empty()) return base::fail(fmt::format("no available IPs in pool {}", name));
   if (auto assigned = assign(asker, ips); !assigned) return std::unexpected(assigned.error());
   return ips;
 }

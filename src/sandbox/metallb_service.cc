@@ -58,7 +58,8 @@ std::string key_of(const json::object& service) {
 
 base::Result<Families> families_of(const std::vector<base::IpAddress>& ips) {
   if (ips.empty()) return Families::none;
-  if (ips.size() > 2) return base::fail(fmt::format("IPFamilyForAddresses: too many addresses {}", quoted_list(ips)));
+  if (ips.size() > 2)
+    return base::fail(fmt::format("IPFamilyForAddresses: invalid ips length {} {}", ips.size(), quoted_list(ips)));
   const bool v6 = ips[0].family() == base::Family::v6;
   if (ips.size() == 1) return v6 ? Families::v6 : Families::v4;
   if (ips[0].family() == ips[1].family())
