@@ -184,15 +184,15 @@ class Listener {
   Listener(asio::io_context& io, std::shared_ptr<const Content> content, std::shared_ptr<std::size_t> open)
       : acceptor_(io), pause_(io), content_(std::move(content)), open_(std::move(open)) {}
 
-  base::Result<void> listen(const std::string& text) {
+  base::Result<void> listen(std::string_view what, const std::string& text) {
     auto address = parse_address(text);
-    if (!address) return std::unexpected(address.error());
+    if (!address) return base::fail(fmt::format("cannot serve {}: {}", what, address.error().message));
     auto failed = bind(*address);
     if (failed && address->any) {  // a host without IPv6
       address->host = asio::ip::address_v4::any();
       failed = bind(*address);
     }
-    if (failed) return base::fail(fmt::format("cannot listen on \"{}\": {}", text, failed.message()));
+    if (failed) return base::fail(fmt::format("cannot serve {} on \"{}\": {}", what, text, failed.message()));
     accept();
     return {};
   }
@@ -245,10 +245,10 @@ struct ProbeServer::Impl {
   std::uint16_t health_port = 0;
   std::thread thread;
 
-  base::Result<void> listen(std::unique_ptr<Listener>& listener, std::uint16_t& port, const std::string& address,
-                            Content content) {
+  base::Result<void> listen(std::unique_ptr<Listener>& listener, std::uint16_t& port, std::string_view what,
+                            const std::string& address, Content content) {
     listener = std::make_unique<Listener>(io, std::make_shared<const Content>(std::move(content)), open);
-    if (auto ok = listener->listen(address); !ok) return ok;
+    if (auto ok = listener->listen(what, address); !ok) return ok;
     port = listener->port();
     return {};
   }
@@ -263,13 +263,13 @@ base::Result<std::unique_ptr<ProbeServer>> ProbeServer::start(ProbeOptions optio
   Content metrics{options.metrics, {}, {}};
   if (shared) health.metrics = options.metrics;
   if (!is_off(options.health_address)) {
-    auto ok = impl->listen(impl->health, impl->health_port, options.health_address, std::move(health));
+    auto ok = impl->listen(impl->health, impl->health_port, "health probes", options.health_address, std::move(health));
     if (!ok) return std::unexpected(ok.error());
   }
   if (shared) {
     impl->metrics_port = impl->health_port;
   } else if (!is_off(options.metrics_address)) {
-    auto ok = impl->listen(impl->metrics, impl->metrics_port, options.metrics_address, std::move(metrics));
+    auto ok = impl->listen(impl->metrics, impl->metrics_port, "metrics", options.metrics_address, std::move(metrics));
     if (!ok) return std::unexpected(ok.error());
   }
   if (impl->health || impl->metrics) {

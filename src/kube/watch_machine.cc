@@ -316,11 +316,12 @@ bool WatchMachine::version_failed(base::MonoTime now, const ApiError& error, std
 }
 
 void WatchMachine::kind_missing(const ApiError& error, std::string_view doing) {
-  if (available_) actions_.emplace_back(Available{false});
-  available_ = false;
+  // Told once; it may stay missing for long.
+  const bool news = std::exchange(available_, false);
+  if (news) actions_.emplace_back(Available{false});
   const auto spread = static_cast<double>(policy_.missing_poll.count()) / 3 * random_.unit();
   const base::Duration delay = policy_.missing_poll + base::Duration(static_cast<base::Duration::rep>(spread));
-  actions_.emplace_back(Report{error, doing, delay, policy_.optional});
+  actions_.emplace_back(Report{error, doing, delay, policy_.optional || !news});
   wait(delay, Next::list);
 }
 

@@ -516,6 +516,7 @@ TEST(WatchMachine, AKindThatVanishesIsReportedOnceAndComesBack) {
   h.fire();
   EXPECT_TRUE(h.streaming());
   h.refuse(status(404, "NotFound"));
+  EXPECT_TRUE(h.reports.back().quiet) << "no news";
   h.fire();
   h.open();
   h.events({added(widget("n", 30)), bookmark(31, true)});
