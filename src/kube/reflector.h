@@ -22,7 +22,7 @@ struct ReflectorOptions {
   std::string field_selector;
   WatchPolicy policy;
   // The longest silence of a watch. Servers send a bookmark about once a minute.
-  base::Duration idle = std::chrono::seconds(75);
+  base::Duration idle = std::chrono::seconds(100);
 };
 
 // What people and metrics want to know of a reflector.

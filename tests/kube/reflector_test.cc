@@ -102,7 +102,7 @@ TEST_F(ReflectorTest, T69_NamespaceAndSelectorsAreOnBothRequests) {
     EXPECT_EQ(Harness::param(request.query, "labelSelector"), "a in (b,c)") << "the transport encodes it";
     EXPECT_EQ(Harness::param(request.query, "fieldSelector"), "metadata.name=x");
   }
-  EXPECT_EQ(transport.idle, 75s);
+  EXPECT_EQ(transport.idle, 100s);
 }
 
 TEST_F(ReflectorTest, ListsAndEventsReachTheStore) {
