@@ -178,6 +178,7 @@ void Manager::Impl::shut_down() {
   // One that does not lead must not begin to now.
   if (elector && !elector->leading()) elector->stop();
   reactor.cancel(std::exchange(complaint_timer, base::TimerId::none));
+  if (!ready) return exit(0, false);  // nothing has begun
   grace_timer = reactor.at(reactor.now() + options.grace_period, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self || self->exited) return;

@@ -176,6 +176,15 @@ TEST_F(ManagerTest, T60_ShutdownWaitsForWorkThenGivesTheLeaseBack) {
   EXPECT_TRUE(server.writes.empty());
 }
 
+TEST_F(ManagerTest, AProcessThatNeverGotGoingEndsAtOnce) {
+  server.answers = false;
+  start();
+  manager->shut_down();
+  reactor.advance(100ms);
+  EXPECT_EQ(exits, (Exits{{0, false}}));
+  EXPECT_EQ(holder(), "-");
+}
+
 TEST_F(ManagerTest, T60_WorkThatDoesNotEndKeepsTheLease) {
   start();
   manager->shut_down();
