@@ -35,6 +35,9 @@ struct Change {
   VersionPtr before = {};  // nullptr: the object is new
   VersionPtr after = {};   // nullptr: the object is gone
   std::uint64_t revision = 0;
+  // The event's line for watches that see the object as it is stored, by its type; made on first use and shared by all
+  // of them.
+  mutable std::map<std::string_view, std::shared_ptr<const std::string>> lines = {};
 };
 using ChangePtr = std::shared_ptr<const Change>;
 

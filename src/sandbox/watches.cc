@@ -95,19 +95,31 @@ void ApiServer::Impl::on_change(const Change& change) {
 void ApiServer::Impl::send_change(Watcher& watcher, const Change& change) const {
   if (change.revision <= watcher.from) return;
   const Kind& kind = *watcher.kind;
-  json::object before;
-  json::object after;
-  bool had = false;
-  bool has = false;
-  if (change.before != nullptr) had = watcher.selection.matches(before = shown(kind, change.before->document));
-  if (change.after != nullptr) has = watcher.selection.matches(after = shown(kind, change.after->document));
+  // most watches see what is stored; only another version's view needs copies
+  const bool converted = kind.from_storage != nullptr;
+  json::object before_view;
+  json::object after_view;
+  const json::object* before = change.before == nullptr ? nullptr : &change.before->document;
+  const json::object* after = change.after == nullptr ? nullptr : &change.after->document;
+  if (converted && before != nullptr) before = &(before_view = shown(kind, *before));
+  if (converted && after != nullptr) after = &(after_view = shown(kind, *after));
+  const bool had = before != nullptr && watcher.selection.matches(*before);
+  const bool has = after != nullptr && watcher.selection.matches(*after);
+  if (!had && !has) return;
+  const std::string_view type = !has ? "DELETED" : had ? "MODIFIED" : "ADDED";
+  auto& shared = change.lines[type];
+  if (shared != nullptr && !converted) return watcher.sink->event(shared);
+  std::shared_ptr<const std::string> made;
   if (has) {
-    watcher.sink->event(line(had ? "MODIFIED" : "ADDED", to_text(after)));
-  } else if (had) {
+    made = line(type, converted ? to_text(*after) : change.after->text());
+  } else {
     // what left the selection is shown as it last matched, with the version at which it left
-    make_object(before, {"metadata"})["resourceVersion"] = std::to_string(change.revision);
-    watcher.sink->event(line("DELETED", to_text(before)));
+    json::object last = *before;
+    make_object(last, {"metadata"})["resourceVersion"] = std::to_string(change.revision);
+    made = line(type, to_text(last));
   }
+  if (!converted) shared = made;
+  watcher.sink->event(std::move(made));
 }
 
 void ApiServer::Impl::send_bookmark(Watcher& watcher, bool initial_end) const {
