@@ -3,7 +3,7 @@ add_library(project_flags INTERFACE)
 target_compile_options(project_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
 target_include_directories(project_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
 # GCC 12 reports these falsely inside the standard library and Boost when it inlines (GCC bugs 105329, 105651).
-target_compile_options(project_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow)
+target_compile_options(project_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 set(SANITIZE "" CACHE STRING "address,undefined or thread: build everything with this sanitizer")
 if(SANITIZE)
   target_compile_options(project_flags INTERFACE -fsanitize=${SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
