@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <boost/json/array.hpp>
+#include <optional>
 
 #include "sandbox/metallb_service.h"
 
@@ -14,7 +15,10 @@ using Ips = std::vector<base::IpAddress>;
 class Convergence {
  public:
   Convergence(json::object& service, Allocator& allocator, const Tell& tell)
-      : service_(service), allocator_(allocator), tell_(tell), asker_(asker_of(service)) {}
+      : service_(service), allocator_(allocator), tell_(tell), asker_(asker_of(service)) {
+    // a copy: changing the document may move what it points to
+    if (asker_.labels != nullptr) asker_.labels = &labels_.emplace(*asker_.labels);
+  }
 
   Verdict run() {
     if (!is_load_balancer(service_)) return clear(), Verdict::done;
@@ -146,6 +150,7 @@ class Convergence {
   Allocator& allocator_;
   const Tell& tell_;
   Asker asker_;
+  std::optional<json::object> labels_;
   Ips ips_;
 };
 

@@ -69,8 +69,8 @@ class ServiceStrategy final : public Strategy {
   }
 
   void prepare_create(json::object& object) const override {
-    json::object& spec = make_object(object, {"spec"});
     object["status"] = json::object{{"loadBalancer", json::object()}};
+    json::object& spec = make_object(object, {"spec"});
     service_defaults(spec);
     service_families(spec, nullptr, ranges_);
   }

@@ -51,18 +51,23 @@ class CustomStrategy final : public Strategy {
   }
 };
 
+void label_with_name(json::object& metadata) {
+  const std::string name(text_at(metadata, {"name"}));  // a copy: adding the labels may move what a view would point to
+  make_object(metadata, {"labels"})["kubernetes.io/metadata.name"] = name;
+}
+
 class NamespaceStrategy final : public Strategy {
  public:
   void prepare_create(json::object& object) const override {
     json::object& metadata = make_object(object, {"metadata"});
-    make_object(metadata, {"labels"})["kubernetes.io/metadata.name"] = text_at(metadata, {"name"});
+    label_with_name(metadata);
     json::array& finalizers = (make_object(object, {"spec"})["finalizers"] = json::array()).get_array();
     finalizers.emplace_back("kubernetes");
     object["status"] = json::object{{"phase", "Active"}};
   }
   void prepare_update(json::object& object, const json::object& old) const override {
     json::object& metadata = make_object(object, {"metadata"});
-    make_object(metadata, {"labels"})["kubernetes.io/metadata.name"] = text_at(metadata, {"name"});
+    label_with_name(metadata);
     object["spec"] = old.at("spec");
   }
   bool held(const json::object& object) const override {
