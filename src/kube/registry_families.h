@@ -21,14 +21,14 @@ using Histograms = prometheus::Family<prometheus::Histogram>;
 using Labels = prometheus::Labels;
 using Buckets = prometheus::Histogram::BucketBoundaries;
 
-inline Counters& counters(prometheus::Registry& registry, std::string name, std::string help) {
-  return prometheus::BuildCounter().Name(std::move(name)).Help(std::move(help)).Register(registry);
+inline Counters& counters(prometheus::Registry& registry, const std::string& name, const std::string& help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
 }
-inline Gauges& gauges(prometheus::Registry& registry, std::string name, std::string help) {
-  return prometheus::BuildGauge().Name(std::move(name)).Help(std::move(help)).Register(registry);
+inline Gauges& gauges(prometheus::Registry& registry, const std::string& name, const std::string& help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
 }
-inline Histograms& histograms(prometheus::Registry& registry, std::string name, std::string help) {
-  return prometheus::BuildHistogram().Name(std::move(name)).Help(std::move(help)).Register(registry);
+inline Histograms& histograms(prometheus::Registry& registry, const std::string& name, const std::string& help) {
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
 }
 inline double in_seconds(base::Duration d) { return std::chrono::duration<double>(d).count(); }
 
