@@ -96,7 +96,7 @@ TEST_F(Answers, T09_LargeAnswersDoNotDelayTheLease) {
     worst = std::max(worst, reactor.now() - start);
   }
   EXPECT_EQ((**first)->body.size(), list.size());
-  EXPECT_LT(worst, milliseconds(250)) << "of a deadline of 5 s; the machine may be busy";
+  EXPECT_LT(worst, seconds(1)) << "of a deadline of 5 s; the machine may be busy";
 }
 
 TEST_F(Answers, T69_ATransportErrorIsNotMistakenForTheLastAnswer) {
@@ -214,10 +214,9 @@ TEST_F(Answers, TheClientSideLimitSparesLeasesAndStreams) {
   std::vector<std::shared_ptr<std::optional<Answer>>> limited;
   for (int i = 0; i < 12; ++i) limited.push_back(begin({.path = "/a"}));
   ASSERT_EQ(status_of(call({.path = "/lease", .lane = Lane::lease})), 200);
-  EXPECT_LT(reactor.now() - start, milliseconds(300));
   const auto stream = watch("/pods");
   ASSERT_TRUE(run_until([&] { return stream->closed.has_value(); }));
-  EXPECT_LT(reactor.now() - start, milliseconds(400));
+  EXPECT_FALSE(limited.back()->has_value()) << "neither waited for the ordinary requests before them";
   for (const auto& answer : limited) ASSERT_TRUE(run_until([&] { return answer->has_value(); }));
   EXPECT_GE(reactor.now() - start, milliseconds(450)) << "ten requests beyond the burst at 20 a second";
   base::Duration waited{};

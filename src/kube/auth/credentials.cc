@@ -158,6 +158,7 @@ void Credentials::report(std::string_view what, std::string_view file, ReloadedT
 }
 
 bool Credentials::refresh_ca(base::MonoTime now) {
+  if (!ca_.due(now)) return false;
   std::string before = ca_.text();
   const auto look = ca_.look(now);
   std::string defect;
@@ -172,6 +173,7 @@ bool Credentials::refresh_ca(base::MonoTime now) {
 }
 
 bool Credentials::refresh_client_certificate(base::MonoTime now) {
+  if (!certificate_.due(now) && !key_.due(now)) return false;
   std::string certificate_before = certificate_.text();
   std::string key_before = key_.text();
   const auto certificate = certificate_.look(now);
@@ -201,6 +203,7 @@ void Credentials::refresh_tls(base::MonoTime now) {
 }
 
 bool Credentials::refresh_token(base::MonoTime now, bool early) {
+  if (!early && !token_.due(now)) return false;
   std::string before = token_.text();
   const auto look = early ? token_.look_early(now, k_after_rejection) : token_.look(now);
   if (look != ReloadedText::Look::changed) {

@@ -32,7 +32,8 @@ class ReloadedText {
   base::Result<void> load(base::MonoTime now);
   enum class Look : std::uint8_t { not_due, unchanged, changed, empty, read_error };
   // Looks at the file if the last look is the interval ago. A file that is empty or unreadable keeps the old text.
-  Look look(base::MonoTime now) { return now < due_ ? Look::not_due : look_now(now); }
+  Look look(base::MonoTime now) { return due(now) ? look_now(now) : Look::not_due; }
+  bool due(base::MonoTime now) const { return now >= due_ && !file_.empty(); }
   // The same for a look that is wanted earlier: `least` after the last one.
   Look look_early(base::MonoTime now, base::Duration least);
   // Takes back a changed text that turned out to be unusable; the file is looked at again soon.

@@ -187,7 +187,6 @@ void UnaryClient::finish(Exchange& exchange, Answer answer) {
 }
 
 void UnaryClient::shutdown() {
-  shutting_down_ = true;
   while (!exchanges_.empty()) {
     Exchange& exchange = exchanges_.front();
     if (exchange.lane != nullptr) {

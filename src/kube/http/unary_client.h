@@ -82,7 +82,6 @@ class UnaryClient {
   std::list<Exchange> exchanges_;
   int throttled_in_a_row_ = 0;
   base::MonoTime reconnected_{};
-  bool shutting_down_ = false;
 };
 
 }  // namespace kube
