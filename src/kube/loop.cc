@@ -86,6 +86,7 @@ Loop::Impl::Impl(const Controller& c, Transport& t, base::Reactor& r, MetricsSin
       settled(controller.watches.size()),
       active(controller.reconcilers.size()),
       depths(controller.reconcilers.size()) {
+  state.set_births(false);
   check(options.max_concurrent > 0 && options.max_requests > 0, "a loop that may do nothing");
 }
 
@@ -109,7 +110,9 @@ void Loop::Impl::schedule() {
 // One turn: a slice of the queue, short enough that timers and answers never wait for long.
 void Loop::Impl::turn() {
   scheduled = false;
-  if (!try_start()) return;
+  bear_some();
+  if (changes_since_collect >= k_collect_after) collect();
+  if (!try_start()) return finish_drain();
   const base::MonoTime begin = reactor.now();
   std::size_t planned = 0;
   bool more = true;
@@ -121,11 +124,7 @@ void Loop::Impl::turn() {
     ++planned;
   }
   if (more) schedule();
-  passes_since_collect += planned;
-  if (passes_since_collect >= 1024) {
-    passes_since_collect = 0;
-    state.collect();
-  }
+  changes_since_collect += planned;
   metrics.turn(reactor.now() - begin);
   finish_drain();
 }
@@ -147,7 +146,7 @@ bool Loop::Impl::try_start() {
 }
 
 bool Loop::Impl::may_plan() {
-  if (!started || !leading || draining || replacing()) return false;
+  if (!started || !leading || draining || replacing() || !newborn.empty()) return false;
   if (lease_outlives(options.write_timeout)) return true;
   if (queue.size() > 0 || !continuing.empty()) wait_for_lease();
   return false;
@@ -155,6 +154,33 @@ bool Loop::Impl::may_plan() {
 
 bool Loop::Impl::replacing() const {
   return std::ranges::any_of(state.stores(), [](const auto& store) { return store->replacing(); });
+}
+
+void Loop::Impl::collect() {
+  changes_since_collect = 0;
+  state.collect();
+}
+
+// A standby keeps no keys. When it begins to lead, what it has seen gives birth to them all, in slices.
+void Loop::Impl::begin_births() {
+  if (std::exchange(births, true)) return;
+  state.set_births(true);
+  for (std::size_t i = 0; i < state.stores().size(); ++i) {
+    std::vector<ObjectPtr> objects;
+    objects.reserve(state.stores()[i]->size());
+    state.stores()[i]->for_each([&](const ObjectPtr& object) { objects.push_back(object); });
+    if (!objects.empty()) newborn.emplace_back(i, std::move(objects));
+  }
+}
+
+void Loop::Impl::bear_some() {
+  for (std::size_t n = 0; n < options.objects_per_turn && !newborn.empty(); ++n) {
+    auto& [watch, objects] = newborn.front();
+    state.bear(watch, *objects.back(), State::Cause::initial);
+    objects.pop_back();
+    if (objects.empty()) newborn.pop_front();
+  }
+  if (!newborn.empty()) schedule();
 }
 
 void Loop::Impl::unfinished(Store& store) {
@@ -172,7 +198,9 @@ void Loop::Impl::resume(Store& store) {
 
 void Loop::Impl::set_leading(bool now_leading) {
   if (std::exchange(leading, now_leading) == now_leading) return;
-  if (!leading) {
+  if (leading) {
+    begin_births();
+  } else {
     give_up_unsent();
     abandon_continuing();
   }
@@ -234,8 +262,8 @@ void Loop::drain(base::Task done) {
 }
 
 bool Loop::idle() const {
-  return !impl_->scheduled && impl_->queue.size() == 0 && impl_->queue.in_flight() == 0 && !impl_->replacing() &&
-         impl_->events.pending() == 0;
+  return !impl_->scheduled && impl_->newborn.empty() && impl_->queue.size() == 0 && impl_->queue.in_flight() == 0 &&
+         !impl_->replacing() && impl_->events.pending() == 0;
 }
 
 LoopStats Loop::stats() const {

@@ -19,6 +19,9 @@
 
 namespace kube {
 
+// Places that passes have asked for and objects have left are freed after so many passes and changes.
+inline constexpr std::size_t k_collect_after = 4096;
+
 // State, with the loop's clock and random source.
 class LoopState final : public State {
  public:
@@ -50,6 +53,7 @@ struct Activation {
   bool recovering = false;  // its reads are for the loop's own sake, not confirms
   std::vector<Exchange> exchanges;
   std::size_t open = 0;    // not answered yet
+  std::size_t sent = 0;    // they are sent in order
   bool held_back = false;  // some writes of the plan were not sent because their targets are busy
   std::vector<EventNote> events;
 };
@@ -96,6 +100,9 @@ struct Loop::Impl : std::enable_shared_from_this<Loop::Impl> {
   void unfinished(Store& store);
   void resume(Store& store);
   bool replacing() const;
+  void collect();
+  void begin_births();
+  void bear_some();
   void finish_drain();
   void set_leading(bool now_leading);
   // A task that runs `f(impl)` unless the loop is gone.
@@ -148,7 +155,6 @@ struct Loop::Impl : std::enable_shared_from_this<Loop::Impl> {
   bool busy(const Ref& target);
   void begin_write(const Ref& target);
   void end_write(const Ref& target);
-  void send(KeyId id, std::size_t exchange);
   void pump();
   bool lease_outlives(base::Duration timeout) const;
   void wait_for_lease();
@@ -181,7 +187,8 @@ struct Loop::Impl : std::enable_shared_from_this<Loop::Impl> {
   std::unordered_map<std::string, std::vector<KeyId>> parked;  // by target: planned again when its write is answered
   std::unordered_map<std::string, int> foreign_writes;         // by target: in flight, of kinds without a store
 
-  std::deque<std::pair<KeyId, std::size_t>> reads_to_send, writes_to_send;
+  // Keys with something to send, in turn: one that has much to write does not hold up the others.
+  std::deque<KeyId> reads_to_send, writes_to_send;
   std::size_t requests = 0;
 
   bool scheduled = false;
@@ -192,7 +199,10 @@ struct Loop::Impl : std::enable_shared_from_this<Loop::Impl> {
   base::TimerId lease_timer = base::TimerId::none;  // looks whether a lease that was too short has been renewed
   base::Task drained;
   std::vector<base::Task> synced_tasks;
-  std::size_t passes_since_collect = 0;
+  std::size_t changes_since_collect = 0;  // passes, and changes to the stores
+  bool births = false;                    // has led: objects give birth to keys
+  // Objects that were there when the loop began to lead, still to give birth to their keys; by watch.
+  std::deque<std::pair<std::size_t, std::vector<ObjectPtr>>> newborn;
   std::vector<bool> settled;                       // by watch: its source knows whether there is anything to know
   std::vector<std::size_t> active;                 // by reconciler
   std::vector<std::array<std::size_t, 2>> depths;  // by reconciler and lane

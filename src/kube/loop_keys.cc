@@ -228,6 +228,7 @@ void Loop::Impl::stop_waiting(KeyId id) {
 }
 
 void Loop::Impl::version_seen(const Node& node) {
+  if (++changes_since_collect == k_collect_after) schedule();
   if (version_waiters.empty()) return;
   const auto it = version_waiters.find(&node);
   if (it == version_waiters.end()) return;

@@ -76,7 +76,7 @@ void Loop::Impl::start_reads(KeyId id, std::vector<Ref> targets, bool recovering
     read.target = std::move(target);
     activation.exchanges.push_back(std::move(read));
   }
-  for (std::size_t i = 0; i < activation.exchanges.size(); ++i) reads_to_send.emplace_back(id, i);
+  reads_to_send.push_back(id);
   pump();
 }
 
@@ -103,10 +103,8 @@ void Loop::Impl::start_writes(KeyId id, Plan plan) {
   for (const std::string& name : plan.spends) extra(key).memory.spend(name);
   activation.events = std::move(plan.events);
   activation.open = activation.exchanges.size();
-  for (std::size_t i = 0; i < activation.exchanges.size(); ++i) {
-    begin_write(activation.exchanges[i].target);
-    writes_to_send.emplace_back(id, i);
-  }
+  for (const Exchange& exchange : activation.exchanges) begin_write(exchange.target);
+  writes_to_send.push_back(id);
   pump();
 }
 

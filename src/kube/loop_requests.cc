@@ -64,9 +64,11 @@ void Loop::Impl::pump() {
     }
     if (reads_to_send.empty() && !write) return;
     auto& queued = reads_to_send.empty() ? writes_to_send : reads_to_send;
-    const auto [id, index] = queued.front();
+    const KeyId id = queued.front();
     queued.pop_front();
-    transmit(id, index);
+    Activation& activation = *key_state(id).activation;
+    transmit(id, activation.sent++);
+    if (activation.sent < activation.exchanges.size()) queued.push_back(id);
   }
 }
 
@@ -160,11 +162,15 @@ void Loop::Impl::merge_read(Exchange& exchange, Reply reply) {
 
 // Leadership has ended, or the loop is drained: writes that nobody has seen yet never happen.
 void Loop::Impl::give_up_unsent() {
-  for (const auto& [id, index] : std::exchange(writes_to_send, {})) {
-    Exchange& exchange = key_state(id).activation->exchanges[index];
-    exchange.outcome = Outcome::unsent;
-    ++counts.held_back;
-    close_exchange(id, exchange);
+  for (const KeyId id : std::exchange(writes_to_send, {})) {
+    Activation& activation = *key_state(id).activation;  // ends with its last exchange
+    const std::size_t n = activation.exchanges.size();
+    for (std::size_t i = std::exchange(activation.sent, n); i < n; ++i) {
+      Exchange& exchange = activation.exchanges[i];
+      exchange.outcome = Outcome::unsent;
+      ++counts.held_back;
+      close_exchange(id, exchange);
+    }
   }
 }
 

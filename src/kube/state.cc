@@ -198,9 +198,16 @@ void State::touched(const Node& node) {
 
 void State::born(const Key& key, Cause cause) { listener_.wake(keys_.intern(key), cause); }
 
+void State::bear(std::size_t watch, const Object& object, Cause cause) {
+  if (!controller_.watches[watch].keys) return;
+  keys_after_.clear();
+  controller_.watches[watch].keys(object, keys_after_);
+  for (const Key& key : keys_after_) born(key, cause);
+}
+
 // Keys on both sides of a change to the same object are left to what they read.
 void State::changed(const WatchSpec& watch, const Change& change) {
-  if (!watch.keys) return;
+  if (!watch.keys || !births_) return;
   keys_before_.clear();
   keys_after_.clear();
   if (change.before != nullptr) watch.keys(*change.before, keys_before_);

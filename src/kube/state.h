@@ -97,6 +97,11 @@ class State : public World {
   const std::vector<std::unique_ptr<Store>>& stores() const { return stores_; }
   // Position of a reconciler in Controller::reconcilers; aborts if there is none (a bug).
   std::size_t reconciler_of(std::string_view name) const;
+  // Whether objects give birth to keys as they change. A process that plans nothing yet keeps no keys: bear() makes up
+  // for it.
+  void set_births(bool on) { births_ = on; }
+  // Wakes the keys that an object of that watch gives birth to.
+  void bear(std::size_t watch, const Object& object, Cause cause);
   // Runs one pass of `key`: reads are recorded, facts published (or, with Plan::forget, withdrawn). Throttles are the
   // caller's to draw from: KeyMemory::spend().
   Plan pass(KeyId key, KeyMemory& memory);
@@ -119,6 +124,7 @@ class State : public World {
   KeyTable keys_;
   std::vector<std::unique_ptr<Store>> stores_;
   FactTable facts_;
+  bool births_ = true;
   std::vector<Key> keys_before_, keys_after_;  // scratch
 };
 

@@ -201,16 +201,22 @@ std::vector<ObjectPtr> LoopFixture::decoded() const {
 }
 
 void LoopFixture::start() {
+  start_as_standby(false);
+  loop->set_leading(true);
+  relist();
+}
+
+void LoopFixture::start_as_standby(bool filled) {
   struct Nothing final : Source {
     void start() override {}
     void stop() override {}
   };
-  loop = std::make_unique<Loop>(
-      controller, wire, reactor, *metrics, options,
-      [](const WatchSpec&, Store&, std::function<void()>) { return std::make_unique<Nothing>(); });
+  const auto nothing = [](const WatchSpec&, Store&, const std::function<void()>&) {
+    return std::make_unique<Nothing>();
+  };
+  loop = std::make_unique<Loop>(controller, wire, reactor, *metrics, options, nothing);
   loop->start();
-  loop->set_leading(true);
-  relist();
+  if (filled) relist();
 }
 
 void LoopFixture::show(const std::string& name, const std::string& ns) {

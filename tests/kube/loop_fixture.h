@@ -84,6 +84,8 @@ class LoopFixture {
 
   // Builds the loop, fills the store with what the server has, leads.
   void start();
+  // As start(), but does not lead; without `filled` the store stays empty, too.
+  void start_as_standby(bool filled = true);
   // Brings the loop's store up to date with the server, as a watch would: one object, or all.
   void show(const std::string& name, const std::string& ns = "ns");
   void relist();

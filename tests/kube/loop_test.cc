@@ -613,25 +613,66 @@ TEST_F(LoopTest, T49_TwoPlacesServeEverybody) {
 TEST_F(LoopTest, AStandbyFillsItsStoresAndSendsNothing) {
   server.put("a", {{"value", "x"}});
   by_hand();
-  start();
-  wire.waiting.clear();
-  loop.reset();
-  passes.clear();
-  struct Nothing final : Source {
-    void start() override {}
-    void stop() override {}
-  };
-  loop = std::make_unique<Loop>(
-      controller, wire, reactor, *metrics, options,
-      [](const WatchSpec&, Store&, std::function<void()>) { return std::make_unique<Nothing>(); });
-  loop->start();
-  relist();
+  start_as_standby();
   run(1s);
   EXPECT_TRUE(loop->synced());
   EXPECT_THAT(passes, IsEmpty());
   loop->set_leading(true);
   run(1ms);
   EXPECT_THAT(waiting(), ElementsAre("PATCH ns/a"));
+}
+
+TEST_F(LoopTest, AStandbyKeepsNoKeysHoweverLongItWaits) {
+  start_as_standby();
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string name = "t" + std::to_string(i);
+    server.put(name, {{"value", "x"}});
+    show(name);
+    server.remove(name);
+    show(name);
+  }
+  server.put("last", {{"value", "x"}});
+  show("last");
+  EXPECT_EQ(loop->state().keys().size(), 0u);
+  EXPECT_LT(store().slots(), 5000u) << "nor places for what is gone";
+  loop->set_leading(true);
+  settle();
+  EXPECT_EQ(thing("last")->state, "x");
+}
+
+TEST_F(LoopTest, OneKeyWithManyWritesDoesNotHoldUpOthers) {
+  for (int i = 0; i < 1000; ++i) server.put("t" + std::to_string(i), {{"group", "g"}});
+  server.put("big");
+  options.max_requests = 10;
+  reconcile = [](const Key& k, View& view) {
+    if (k.name == "small") return mirror(k, view);
+    Plan plan;
+    if (k.name != "big") return plan;
+    view.each<Thing>("group", "g", [&](const Thing& t) {
+      if (t.state.empty())
+        plan.writes.push_back(patch_status(Thing::kind().resource, t, {{"status", {{"state", "s"}}}}, "mark"));
+      return true;
+    });
+    return plan;
+  };
+  start();
+  run(5ms);
+  EXPECT_LT(server.writes, 100);
+  server.put("small", {{"value", "x"}});
+  show("small");
+  run(10ms);
+  EXPECT_EQ(thing("small")->state, "x");
+  EXPECT_LT(server.writes, 200);
+  settle();
+  EXPECT_EQ(server.writes, 1002);
+}
+
+TEST_F(LoopTest, ALoopThatNeverSyncedDrainsToo) {
+  start_as_standby(false);
+  bool done = false;
+  loop->drain([&] { done = true; });
+  run(1s);
+  EXPECT_TRUE(done);
 }
 
 TEST_F(LoopTest, LosingTheLeadStopsSendingAtOnce) {
