@@ -5,6 +5,8 @@ namespace scenarios {
 void add_options(CLI::App& app, BackendOptions& options) {
   auto& real = options.real;
   real.sources = ".";
+  app.add_flag("--memory", options.memory, "run on the in-memory server");
+  app.add_option("--seed", options.seed, "seed of the in-memory server");
   app.add_option("--plane", real.plane,
                  "run on the real control plane that `tests/real/plane start` was given this folder for");
   app.add_option("--sources", real.sources, "root of the source tree");
@@ -15,7 +17,12 @@ void add_options(CLI::App& app, BackendOptions& options) {
 }
 
 base::Result<std::unique_ptr<Backend>> open_backend(const BackendOptions& options, bool with_controllers) {
-  if (options.real.plane.empty()) return base::fail("--plane is missing");
+  if (options.memory) {
+    auto backend = MemoryBackend::open({options.real.sources, options.seed});
+    if (!backend) return base::fail(backend.error().message);
+    return std::move(*backend);
+  }
+  if (options.real.plane.empty()) return base::fail("say --memory or --plane FOLDER");
   auto backend = RealBackend::open(options.real);
   if (!backend) return base::fail(backend.error().message);
   if (auto prepared = (*backend)->prepare(with_controllers); !prepared) return base::fail(prepared.error().message);

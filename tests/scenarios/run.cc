@@ -333,6 +333,9 @@ class Run {
       if (std::ranges::any_of(fresh, counts)) since = backend_.now();
       seen += fresh.size();
     }
+    if (const auto problems = backend_.check_settled(); !problems.empty()) {
+      fail(fmt::format("is not settled: {}", fmt::join(problems, "; ")));
+    }
   }
 
   // --- processes
