@@ -9,6 +9,7 @@
 #include "core/controller.h"
 #include "kube/loop.h"
 #include "metallb/controller.h"
+#include "sandbox/metallb.h"
 
 namespace scenarios {
 namespace {
@@ -42,10 +43,20 @@ class ControllerProcess final : public sandbox::Actor {
   kube::Loop loop_;
 };
 
-sandbox::World::Factory factory_of(Process process) {
-  return [process](sandbox::Habitat& habitat) -> std::unique_ptr<sandbox::Actor> {
-    if (process == Process::core) return std::make_unique<ControllerProcess>(habitat, core::controller());
-    return std::make_unique<ControllerProcess>(habitat, metallb::controller({}));
+sandbox::World::Factory factory_of(Process process, sandbox::MetalLbOptions::Version version) {
+  return [process, version](sandbox::Habitat& habitat) -> std::unique_ptr<sandbox::Actor> {
+    switch (process) {
+      case Process::core:
+        return std::make_unique<ControllerProcess>(habitat, core::controller());
+      case Process::driver:
+        return std::make_unique<ControllerProcess>(habitat, metallb::controller({}));
+      case Process::metallb:
+        break;
+    }
+    sandbox::MetalLbOptions options;
+    options.version = version;
+    options.seed = habitat.seed;
+    return std::make_unique<sandbox::MetalLb>(habitat.reactor, habitat.transport, options);
   };
 }
 
@@ -127,7 +138,9 @@ base::Result<void> MemoryBackend::start(Process process) {
   const std::string name(to_string(process));
   if (running(process)) return {};
   if (started_.insert(process).second) {
-    world_->start(name, name, factory_of(process));
+    const auto version =
+        options_.metallb == "0.15" ? sandbox::MetalLbOptions::Version::v0_15 : sandbox::MetalLbOptions::Version::v0_16;
+    world_->start(name, name, factory_of(process, version));
   } else {
     world_->restart(name);
   }

@@ -16,6 +16,7 @@ namespace scenarios {
 struct MemoryOptions {
   std::string sources = ".";  // root of the source tree: crds/, deploy/
   std::uint64_t seed = 1;
+  std::string metallb = "0.16";
 };
 
 class MemoryBackend : public Backend {

@@ -11,14 +11,14 @@ void add_options(CLI::App& app, BackendOptions& options) {
                  "run on the real control plane that `tests/real/plane start` was given this folder for");
   app.add_option("--sources", real.sources, "root of the source tree");
   app.add_option("--binaries", real.binaries, "folder of address-controller and metallb-iad");
-  app.add_option("--metallb", real.metallb, "MetalLB of the real control plane: 0.15 or 0.16");
+  app.add_option("--metallb", real.metallb, "MetalLB: 0.15 or 0.16");
   app.add_option("--logs", real.logs, "where the logs of failing scenarios go");
   app.add_option("--port", real.port, "first of four ports for the controllers' probes and metrics");
 }
 
 base::Result<std::unique_ptr<Backend>> open_backend(const BackendOptions& options, bool with_controllers) {
   if (options.memory) {
-    auto backend = MemoryBackend::open({options.real.sources, options.seed});
+    auto backend = MemoryBackend::open({options.real.sources, options.seed, options.real.metallb});
     if (!backend) return base::fail(backend.error().message);
     return std::move(*backend);
   }
