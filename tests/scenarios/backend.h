@@ -69,6 +69,9 @@ class Backend {
   // unguarded or empty writes.
   virtual std::vector<std::string> take_breaches() = 0;
 
+  // At rest: what would be done if everything were looked at once more. Empty where that cannot be told.
+  virtual std::vector<std::string> check_settled() { return {}; }
+
   // Stores an object as a server with an older CRD would have: without the rules of ours.
   virtual base::Result<void> store_unchecked(const boost::json::object& object) = 0;
 };

@@ -221,12 +221,28 @@ class Parser {
       if (found == bindings_.end()) fail(fmt::format("nothing is bound to ${}", name));
       return found->second;
     }
-    if (c == '[') return current;  // "[0]" and "[?…]" apply to the current value
+    if (c == '[') return list_or_current(current);
     if (std::isdigit(static_cast<unsigned char>(c)) || c == '-') return integer();
     const bool plain = c != '"';
     const std::string name = word();
     if (plain && take("(")) return call(name, current);
     return field(current, name);
+  }
+
+  // "[a, b]" is a list; "[0]", "[*]" and "[?…]" apply to the current value and are left to path().
+  Value list_or_current(const Value& current) {
+    const std::size_t open = at_++;
+    skip();
+    const char c = at_ < text_.size() ? text_[at_] : '\0';
+    if (c == '?' || c == '*' || c == '-' || std::isdigit(static_cast<unsigned char>(c))) {
+      at_ = open;
+      return current;
+    }
+    json::array out;
+    do out.push_back(pipe(current));
+    while (take(","));
+    need("]");
+    return out;
   }
 
   Value call(const std::string& name, const Value& current) {

@@ -1,7 +1,7 @@
 // The expressions of scenario files: the part of JMESPath that they need, plus bindings, as Chainsaw has them.
 //
 //   a.b  a."x/y"  a[0]  a[-1]  a[*].b  a[?type == 'Bound'].status  x | [0]  @  $binding  $binding.path
-//   == != < <= > >=  && || !  'text'  `json`  12
+//   [a, b]  == != < <= > >=  && || !  'text'  `json`  12
 //   length contains starts_with ends_with sort keys values join to_string
 //   condition('Bound')          the condition of that type of the current object or status
 //   in_network(address, 'cidr') whether the network contains the address

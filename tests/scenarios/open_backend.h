@@ -2,15 +2,18 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <cstdint>
 #include <memory>
 
 #include "base/result.h"
+#include "scenarios/memory_backend.h"
 #include "scenarios/real_backend.h"
 
 namespace scenarios {
 
 struct BackendOptions {
   bool memory = false;
+  std::uint64_t seed = 1;
   RealOptions real;
 };
 

@@ -5,8 +5,10 @@
 #include <boost/json.hpp>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
+#include "api/names.h"
 #include "scenarios/resources.h"
 #include "scenarios/yaml.h"
 
@@ -37,6 +39,31 @@ void bind_user(json::object& document, std::string_view user) {
   if (!kind || !std::string_view(kind->as_string()).ends_with("RoleBinding")) return;
   document["subjects"].as_array().push_back(
       json::object{{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "User"}, {"name", user}});
+}
+
+// The body of a 200, nothing otherwise.
+std::optional<std::string> ask(HttpClient& client, std::string_view path) {
+  kube::Request request;
+  request.path = path;
+  auto answer = client.send(request);
+  if (!answer || answer->status != 200) return std::nullopt;
+  return std::move(answer->body);
+}
+
+// Whether the metrics of a controller say that it is the leader.
+bool leads(std::string_view metrics) {
+  for (std::size_t at = 0; (at = metrics.find("\nleader_election_master_status{", at)) != std::string_view::npos;
+       ++at) {
+    const std::string_view line = metrics.substr(at + 1, metrics.find('\n', at + 1) - at - 1);
+    if (line.ends_with(" 1")) return true;
+  }
+  return false;
+}
+
+Target lease_of(Process process) {
+  const bool core = process == Process::core;
+  return {*resource_of("Lease", {}), core ? "address-controller" : "metallb-iad-system",
+          std::string(core ? api::core_lease : api::driver_lease)};
 }
 
 }  // namespace
@@ -83,7 +110,7 @@ base::Result<void> RealBackend::prepare(bool with_controllers) {
     if (auto applied = apply_file(fmt::format("{}/deploy/{}.yaml", options_.sources, user), user); !applied)
       return applied;
   }
-  return {};
+  return start(Process::metallb);  // which brings its definitions along
 }
 
 base::Result<void> RealBackend::apply_file(const std::string& path, std::string_view user) {
@@ -168,18 +195,17 @@ base::Result<void> RealBackend::start_controller(Process process) {
       fmt::format("--kubeconfig={}/{}.kubeconfig", options_.plane, to_string(process)),
       fmt::format("--health-probe-bind-address=127.0.0.1:{}", probes),
       fmt::format("--metrics-bind-address=127.0.0.1:{}", probes + 1),
+      "--leader-elect",
+      fmt::format("--leader-election-namespace={}", lease_of(process).ns),
       "--log-level=debug",
   };
   auto child = Child::start(argv, log_of(process));
   if (!child) return base::fail(child.error().message);
   auto& started = children_[process] = std::move(*child);
-  const auto probe = HttpClient::plain(fmt::format("http://127.0.0.1:{}", probes));
-  auto ready = wait_until(fmt::format("{} to be ready", to_string(process)), seconds(30), [&] {
-    if (!started->running()) return true;
-    kube::Request readiness;
-    readiness.path = "/readyz";
-    const auto answer = probe->send(readiness);
-    return answer && answer->status == 200;
+  const auto readiness = HttpClient::plain(fmt::format("http://127.0.0.1:{}", probes));
+  const auto metrics = HttpClient::plain(fmt::format("http://127.0.0.1:{}", probes + 1));
+  auto ready = wait_until(fmt::format("{} to lead", to_string(process)), seconds(30), [&] {
+    return !started->running() || (ask(*readiness, "/readyz") && leads(ask(*metrics, "/metrics").value_or("")));
   });
   if (!started->running())
     return base::fail(fmt::format("{} {}; see {}", to_string(process), started->ending(), log_of(process)));
@@ -196,6 +222,7 @@ base::Result<void> RealBackend::stop(Process process, bool kill) {
   bool clean = true;
   if (kill) {
     child->kill();
+    Client(*this).remove(lease_of(process));  // as if it had run out: scenarios need not wait for that
   } else {
     clean = child->end(seconds(15));
   }

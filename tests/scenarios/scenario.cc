@@ -49,7 +49,9 @@ class Reader {
     auto known = only_members(spec, {"description", "needs", "only", "namespaces", "bindings", "steps"});
     if (!known) return fail(known);
     Scenario out;
-    out.name = std::string(document.at("metadata").at("name").as_string());
+    const auto& metadata = document.at("metadata").as_object();
+    if (known = only_members(metadata, {"name"}); !known) return fail(known);
+    out.name = std::string(metadata.at("name").as_string());
     for (const auto& name : texts(spec, "needs")) {
       auto process = process_named(name);
       if (!process) return base::fail(process.error().message);

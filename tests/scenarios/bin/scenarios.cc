@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/log.h"
 #include "scenarios/open_backend.h"
 #include "scenarios/run.h"
 #include "scenarios/scenario.h"
@@ -81,6 +82,7 @@ int main(int argc, char** argv) {
   app.add_flag("--list", options.list, "only list them");
   CLI11_PARSE(app, argc, argv);
 
+  base::log::configure(base::log::Level::error, base::log::Format::text);
   std::vector<scenarios::Scenario> all;
   for (const auto& path : options.paths) {
     auto loaded = scenarios::load_scenarios(path, options.backend.real.sources + "/tests/scenarios/templates");

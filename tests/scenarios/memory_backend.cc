@@ -1,0 +1,216 @@
+#include "scenarios/memory_backend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <stdexcept>
+
+#include "core/controller.h"
+#include "kube/loop.h"
+#include "metallb/controller.h"
+#include "sandbox/metallb.h"
+
+namespace scenarios {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+// One controller as a process: its loop, and nothing else. It leads from the start.
+class ControllerProcess final : public sandbox::Actor {
+ public:
+  ControllerProcess(sandbox::Habitat& habitat, kube::Controller controller)
+      : controller_(std::move(controller)),
+        loop_(controller_, habitat.transport, habitat.reactor, metrics_, options(habitat)) {
+    loop_.set_leading(true);
+    loop_.start();
+  }
+  kube::Loop& loop() { return loop_; }
+
+ private:
+  static kube::LoopOptions options(const sandbox::Habitat& habitat) {
+    kube::LoopOptions options;
+    options.identity = habitat.reactor.name();
+    options.seed = habitat.seed;
+    options.field_validation = "Strict";
+    return options;
+  }
+
+  kube::Controller controller_;
+  kube::MetricsSink metrics_;
+  kube::Loop loop_;
+};
+
+sandbox::World::Factory factory_of(Process process, sandbox::MetalLbOptions::Version version) {
+  return [process, version](sandbox::Habitat& habitat) -> std::unique_ptr<sandbox::Actor> {
+    switch (process) {
+      case Process::core:
+        return std::make_unique<ControllerProcess>(habitat, core::controller());
+      case Process::driver:
+        return std::make_unique<ControllerProcess>(habitat, metallb::controller({}));
+      case Process::metallb:
+        break;
+    }
+    sandbox::MetalLbOptions options;
+    options.version = version;
+    options.seed = habitat.seed;
+    return std::make_unique<sandbox::MetalLb>(habitat.reactor, habitat.transport, options);
+  };
+}
+
+}  // namespace
+
+MemoryBackend::MemoryBackend(MemoryOptions options) : options_(std::move(options)) {}
+MemoryBackend::~MemoryBackend() = default;
+
+base::Result<std::unique_ptr<MemoryBackend>> MemoryBackend::open(MemoryOptions options) {
+  std::unique_ptr<MemoryBackend> backend(new MemoryBackend(std::move(options)));
+  for (const auto* user : {"core", "driver"}) {
+    auto rights = Rights::of_manifest(fmt::format("{}/deploy/{}.yaml", backend->options_.sources, user));
+    if (!rights) return base::fail(rights.error().message);
+    backend->rights_[user] = std::move(*rights);
+  }
+  try {
+    backend->new_world();
+  } catch (const std::runtime_error& e) {  // the definitions cannot be read
+    return base::fail(e.what());
+  }
+  return backend;
+}
+
+void MemoryBackend::new_world() {
+  sandbox::WorldOptions options;
+  options.seed = options_.seed;
+  started_.clear();
+  world_ = std::make_unique<sandbox::World>(options);
+  auto& server = world_->server();
+  server.load_crds(std::filesystem::path(options_.sources) / "crds");
+  server.load_metallb_crds();
+  for (const auto* ns : {"default", "metallb-system", "metallb-iad-system"}) {
+    server.put_raw(fmt::format(
+        R"({{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{}"}},"spec":{{"finalizers":["kubernetes"]}},)"
+        R"("status":{{"phase":"Active"}}}})",
+        ns));
+  }
+  server.set_authorizer([this](const sandbox::Access& access) {
+    const auto rights = rights_.find(access.user);
+    if (rights == rights_.end() ||
+        rights->second.allow(access.group, access.resource, access.ns, access.name, access.verb))
+      return true;
+    breaches_.push_back(
+        fmt::format("forbidden: {} {} {} {}/{}", access.user, access.verb, access.resource, access.ns, access.name));
+    return false;
+  });
+}
+
+kube::Answer MemoryBackend::send(std::string_view user, const kube::Request& request) {
+  return world_->server().handle(request, user);
+}
+
+base::MonoTime MemoryBackend::now() const { return world_->now(); }
+
+void MemoryBackend::let_pass(base::Duration time) { world_->run_for(time); }
+
+base::Result<void> MemoryBackend::begin(const std::string&) {
+  new_world();
+  breaches_.clear();
+  return {};
+}
+
+void MemoryBackend::end(const std::string&, bool) {}
+
+bool MemoryBackend::running(Process process) const {
+  return started_.contains(process) && world_->running(std::string(to_string(process)));
+}
+
+base::Result<void> MemoryBackend::run_only(const std::vector<Process>& processes) {
+  for (const auto process : {Process::core, Process::driver, Process::metallb}) {
+    const bool wanted = std::ranges::find(processes, process) != processes.end();
+    if (wanted == running(process)) continue;
+    if (auto changed = wanted ? start(process) : stop(process, false); !changed) return changed;
+  }
+  return {};
+}
+
+base::Result<void> MemoryBackend::start(Process process) {
+  const std::string name(to_string(process));
+  if (running(process)) return {};
+  if (started_.insert(process).second) {
+    const auto version =
+        options_.metallb == "0.15" ? sandbox::MetalLbOptions::Version::v0_15 : sandbox::MetalLbOptions::Version::v0_16;
+    world_->start(name, name, factory_of(process, version));
+  } else {
+    world_->restart(name);
+  }
+  auto* started = dynamic_cast<ControllerProcess*>(world_->actor(name));
+  if (!started) return {};
+  if (!world_->run_until([&] { return started->loop().synced(); }, seconds(30))) {
+    return base::fail(fmt::format("{} does not come to know the cluster", name));
+  }
+  return {};
+}
+
+base::Result<void> MemoryBackend::stop(Process process, bool kill) {
+  const std::string name(to_string(process));
+  if (!running(process)) return {};
+  auto* actor = dynamic_cast<ControllerProcess*>(world_->actor(name));
+  if (actor && !kill) {
+    bool drained = false;
+    actor->loop().drain([&drained] { drained = true; });
+    if (!world_->run_until([&] { return drained; }, minutes(1)))
+      return base::fail(fmt::format("{} does not end", name));
+  }
+  world_->crash(name);
+  world_->run_for(std::chrono::milliseconds(1));  // it is taken apart in a task of its own
+  return {};
+}
+
+std::size_t MemoryBackend::position() { return world_->audit().size(); }
+
+std::vector<WriteRecord> MemoryBackend::writes(std::size_t from) {
+  std::vector<WriteRecord> out;
+  const auto& all = world_->audit();
+  for (std::size_t i = from; i < all.size(); ++i) {
+    const auto& access = all[i].access;
+    const std::size_t slash = access.resource.find('/');
+    out.push_back({access.user, access.verb, access.resource.substr(0, slash),
+                   slash == std::string::npos ? "" : access.resource.substr(slash + 1), access.ns, access.name,
+                   all[i].code, all[i].changed});
+  }
+  return out;
+}
+
+std::vector<std::string> MemoryBackend::take_breaches() {
+  for (const auto& record : writes(0)) {
+    const bool ours = record.user == "core" || record.user == "driver";
+    if (ours && !record.changed && record.code < 300 && record.plural != "events" && record.plural != "leases") {
+      breaches_.push_back("write without change: " + record.to_string());
+    }
+  }
+  return std::exchange(breaches_, {});
+}
+
+std::vector<std::string> MemoryBackend::check_settled() {
+  std::vector<std::string> problems;
+  for (const auto process : {Process::core, Process::driver}) {
+    if (!running(process)) continue;
+    auto* actor = dynamic_cast<ControllerProcess*>(world_->actor(std::string(to_string(process))));
+    if (!actor || !actor->loop().idle()) continue;
+    for (const auto& problem : actor->loop().verify_settled())
+      problems.push_back(fmt::format("{}: {}", to_string(process), problem));
+  }
+  return problems;
+}
+
+base::Result<void> MemoryBackend::store_unchecked(const json::object& object) {
+  try {
+    world_->server().put_raw(json::serialize(object));
+  } catch (const std::runtime_error& e) {
+    return base::fail(e.what());
+  }
+  return {};
+}
+
+}  // namespace scenarios

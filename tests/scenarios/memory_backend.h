@@ -1,0 +1,54 @@
+// Scenarios on the in-memory server: virtual time, the same controllers in this process, a model of MetalLB.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "sandbox/world.h"
+#include "scenarios/backend.h"
+#include "scenarios/rbac.h"
+
+namespace scenarios {
+
+struct MemoryOptions {
+  std::string sources = ".";  // root of the source tree: crds/, deploy/
+  std::uint64_t seed = 1;
+  std::string metallb = "0.16";
+};
+
+class MemoryBackend : public Backend {
+ public:
+  static base::Result<std::unique_ptr<MemoryBackend>> open(MemoryOptions options);
+  ~MemoryBackend() override;
+
+  std::string_view name() const override { return "memory"; }
+  kube::Answer send(std::string_view user, const kube::Request& request) override;
+  base::MonoTime now() const override;
+  void let_pass(base::Duration time) override;
+  base::Result<void> begin(const std::string& scenario) override;
+  void end(const std::string& scenario, bool failed) override;
+  base::Result<void> run_only(const std::vector<Process>& processes) override;
+  base::Result<void> start(Process process) override;
+  base::Result<void> stop(Process process, bool kill) override;
+  std::size_t position() override;
+  std::vector<WriteRecord> writes(std::size_t from) override;
+  std::vector<std::string> take_breaches() override;
+  std::vector<std::string> check_settled() override;
+  base::Result<void> store_unchecked(const boost::json::object& object) override;
+
+ private:
+  explicit MemoryBackend(MemoryOptions options);
+  void new_world();
+  bool running(Process process) const;
+
+  MemoryOptions options_;
+  std::map<std::string, Rights, std::less<>> rights_;  // by user
+  std::unique_ptr<sandbox::World> world_;
+  std::set<Process> started_;  // once in this world
+  std::vector<std::string> breaches_;
+};
+
+}  // namespace scenarios

@@ -1,0 +1,35 @@
+// The rights that the manifests of deploy/ grant, as a server without RBAC of its own can be told to check them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace scenarios {
+
+class Rights {
+ public:
+  // The rules of all roles that the manifest binds to its service account.
+  static base::Result<Rights> of_manifest(const std::string& path);
+
+  // `resource` as "services" or "services/status"; an empty `ns` is a request on all namespaces or on a cluster-scoped
+  // object.
+  bool allow(std::string_view group, std::string_view resource, std::string_view ns, std::string_view name,
+             std::string_view verb) const;
+
+  struct Rule {
+    std::string ns;  // "" = everywhere
+    std::vector<std::string> groups;
+    std::vector<std::string> resources;
+    std::vector<std::string> names;  // empty = any
+    std::vector<std::string> verbs;
+  };
+  const std::vector<Rule>& rules() const { return rules_; }
+
+ private:
+  std::vector<Rule> rules_;
+};
+
+}  // namespace scenarios
