@@ -349,6 +349,26 @@ TEST(ClassOverlapTest, AnOlderClassThatIsEditedWaitsForTheYoungerOnesPool) {
   EXPECT_EQ(w.condition("younger", "ParametersValid"), "True Valid");
 }
 
+TEST(ClassOverlapTest, APoolOnlyGrowsWhenNoOtherIsBeingWritten) {
+  ClassWorld w;
+  w.put_class("first", k_29);
+  w.put_class("second", k_other);
+  // What is being written into the other pool is not known yet: it may be what this class wants.
+  const kube::Ref other{&api::IPAddressPool::kind().resource, "metallb-system", "iad-second"};
+  w.world.begin_write(other);
+  w.settle("first");
+  EXPECT_EQ(w.pool("first"), nullptr);
+  w.world.end_write(other);
+  EXPECT_TRUE(w.is_woken("first"));
+  w.settle("first");
+  EXPECT_NE(w.pool("first"), nullptr);
+  // To shrink it needs nobody's leave.
+  w.world.begin_write(other);
+  w.edit_class("first", R"({"addresses":["203.0.113.2"]})", 2);
+  w.settle("first");
+  EXPECT_THAT(w.addresses("first"), ElementsAre("203.0.113.2/32"));
+}
+
 TEST(ClassOverlapTest, AForeignPoolIsRespected) {
   ClassWorld w;
   w.put_pool("production", R"(["203.0.113.6 - 203.0.113.9"])");
