@@ -251,6 +251,9 @@ TEST(ClassDeletionTest, TheLastPoolStaysWhileMetalLbServesOthers) {
   w.world.settle_all();
   EXPECT_NE(w.pool("public"), nullptr);
   EXPECT_EQ(w.l2("public"), nullptr);
+  ASSERT_EQ(w.world.events.size(), 1U);
+  EXPECT_EQ(w.world.events[0].reason, "LastPoolKept");
+  EXPECT_EQ(w.world.events[0].regarding.name, "iad-public");
   w.put_pool("another", R"(["192.0.2.0/24"])");
   EXPECT_TRUE(w.is_woken("public"));
   w.world.settle_all();
