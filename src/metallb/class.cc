@@ -6,6 +6,7 @@
 #include "api/metallb.h"
 #include "api/names.h"
 #include "metallb/class_pass.h"
+#include "metallb/reasons.h"
 #include "metallb/rendering.h"
 
 namespace metallb {
@@ -43,11 +44,12 @@ struct Obstacle {
 std::optional<Obstacle> backend_obstacle(ClassPass& pass) {
   const std::string& ns = pass.settings.metallb_namespace;
   const auto* home = pass.view.get<api::Namespace>(ns);
-  if (home == nullptr) return Obstacle{"MetalLBMissing", fmt::format("the namespace {} of MetalLB does not exist", ns)};
+  if (home == nullptr)
+    return Obstacle{reason::metallb_missing, fmt::format("the namespace {} of MetalLB does not exist", ns)};
   if (home->phase == "Terminating" || home->meta.deleting)
-    return Obstacle{"MetalLBTerminating", fmt::format("the namespace {} of MetalLB is being deleted", ns)};
+    return Obstacle{reason::metallb_terminating, fmt::format("the namespace {} of MetalLB is being deleted", ns)};
   if (!pass.view.available(api::IPAddressPool::kind()))
-    return Obstacle{"MetalLBMissing",
+    return Obstacle{reason::metallb_missing,
                     "the API server knows no IPAddressPool of metallb.io/v1beta1: MetalLB is not installed"};
   return std::nullopt;
 }
@@ -84,6 +86,20 @@ bool is_last_pool_in_use(ClassPass& pass) {
   return !others && pass.view.count<api::Service>(k_served_index, "") > 0;
 }
 
+void tell_that_pool_is_kept(ClassPass& pass) {
+  pass.plan.events.push_back(
+      {.regarding = {&api::IPAddressPool::kind().resource, pass.pool->meta.ns, pass.pool->meta.name},
+       .regarding_uid = pass.pool->meta.uid,
+       .warning = true,
+       .reason = std::string(reason::last_pool_kept),
+       .action = "Delete",
+       .note =
+           fmt::format("class {} is gone, but this is MetalLB's last pool: without any it would take the addresses of "
+                       "all Services it serves. It goes when there is another pool, or no such Service",
+                       pass.name),
+       .once = true});
+}
+
 void remove_rendering(ClassPass& pass) {
   std::vector<kube::Write> writes;
   const auto drop = [&](const auto* object, const kube::Resource& resource, const char* step) {
@@ -91,11 +107,12 @@ void remove_rendering(ClassPass& pass) {
   };
   drop(pass.l2, api::L2Advertisement::kind().resource, "class-l2-delete");
   drop(pass.bgp, api::BGPAdvertisement::kind().resource, "class-bgp-delete");
-  if (pass.pool != nullptr && !is_last_pool_in_use(pass))
-    drop(pass.pool, api::IPAddressPool::kind().resource, "class-pool-delete");
+  const bool keep_pool = pass.pool != nullptr && is_last_pool_in_use(pass);
+  if (!keep_pool) drop(pass.pool, api::IPAddressPool::kind().resource, "class-pool-delete");
   const kube::Ref cls{&api::IPAddressClass::kind().resource, "", pass.name};
   if (writes.empty()) {
     pass.plan.forget = pass.pool == nullptr && pass.l2 == nullptr && pass.bgp == nullptr;
+    if (keep_pool) tell_that_pool_is_kept(pass);
   } else if (!pass.view.confirmed(cls)) {
     pass.plan.confirms.push_back({cls});
   } else {
@@ -118,12 +135,13 @@ void serve_absent(ClassPass& pass) {
 api::Saying judge_parameters(const ClassPass& pass, const std::optional<Overlap>& overlap) {
   constexpr std::string_view stays = "; what was rendered before stays as it is";
   if (!*pass.parsed)
-    return {k_parameters_valid, "False", "InvalidParameters",
+    return {k_parameters_valid, "False", reason::parameters_invalid,
             join_sentences(pass.parsed->error()) + std::string(stays)};
   if (overlap && overlap->ours_to_solve)
-    return {k_parameters_valid, "False", "Overlap", overlap->message + std::string(stays)};
+    return {k_parameters_valid, "False", reason::overlap, overlap->message + std::string(stays)};
   const std::string notes = join_sentences((*pass.parsed)->notes);
-  return {k_parameters_valid, "True", "Valid", notes.empty() ? "all parameters are understood" : notes};
+  return {k_parameters_valid, "True", reason::parameters_valid,
+          notes.empty() ? "all parameters are understood" : notes};
 }
 
 std::string remarks(const ClassPass& pass, const Outsiders& outsiders, const Rendered& rendered) {
@@ -146,7 +164,7 @@ api::Saying judge_backend(ClassPass& pass, const std::optional<Overlap>& overlap
     return api::Saying{k_backend_ready, "False", reason, std::move(message)};
   };
   if (pass.foreign_pool || pass.foreign_l2 || pass.foreign_bgp) {
-    return unready("ForeignObject",
+    return unready(reason::foreign_object,
                    fmt::format("the {} {} was not made for this class and is left alone: rename it, or "
                                "delete it if it is not needed",
                                pass.foreign_pool ? "IPAddressPool"
@@ -154,31 +172,32 @@ api::Saying judge_backend(ClassPass& pass, const std::optional<Overlap>& overlap
                                                  : "BGPAdvertisement",
                                name));
   }
-  if (overlap && !overlap->ours_to_solve) return unready("PoolOverlap", overlap->message);
+  if (overlap && !overlap->ours_to_solve) return unready(reason::pool_overlap, overlap->message);
   if (!rendered.stubborn.empty()) {
-    return unready("NotKept",
+    return unready(reason::not_kept,
                    fmt::format("{} does not stay as it is written: either somebody else keeps changing it, or "
                                "the installed MetalLB is too old for one of the parameters",
                                rendered.stubborn));
   }
   if (!rendered.settled) {
     const std::string& words = pass.view.refusal();
-    return unready("WriteRefused",
+    return unready(reason::write_refused,
                    words.empty() ? fmt::format("{} cannot be written; it is tried again", name) : words);
   }
   if (pass.pool != nullptr && pass.pool->meta.deleting) {
-    return unready("PoolTerminating", fmt::format("the pool {} is being deleted and waits for the finalizers {}: it is "
-                                                  "rendered anew when it is gone",
-                                                  name, fmt::join(pass.pool->meta.finalizers, ", ")));
+    return unready(reason::pool_terminating,
+                   fmt::format("the pool {} is being deleted and waits for the finalizers {}: it is "
+                               "rendered anew when it is gone",
+                               name, fmt::join(pass.pool->meta.finalizers, ", ")));
   }
   if (pass.wanted != nullptr) {
     if (pass.wanted->l2 && !pass.view.available(api::L2Advertisement::kind()))
-      return unready("MetalLBMissing", "the API server knows no L2Advertisement of metallb.io/v1beta1");
+      return unready(reason::metallb_missing, "the API server knows no L2Advertisement of metallb.io/v1beta1");
     if (pass.wanted->bgp && !pass.view.available(api::BGPAdvertisement::kind()))
-      return unready("MetalLBMissing", "the API server knows no BGPAdvertisement of metallb.io/v1beta1");
+      return unready(reason::metallb_missing, "the API server knows no BGPAdvertisement of metallb.io/v1beta1");
   }
-  if (pass.pool == nullptr) return unready("NothingRendered", "nothing has been rendered yet");
-  return {k_backend_ready, "True", pass.wanted != nullptr ? "Rendered" : "KeptAsBefore",
+  if (pass.pool == nullptr) return unready(reason::nothing_rendered, "nothing has been rendered yet");
+  return {k_backend_ready, "True", pass.wanted != nullptr ? reason::rendered : reason::kept_as_before,
           remarks(pass, outsiders, rendered)};
 }
 

@@ -113,6 +113,27 @@ bool pool_differs(const ClassPass& pass, const object& spec) {
   return pass.pool == nullptr || !needed_patch(pass.pool->meta, pass.pool->spec, spec, pass.name).empty();
 }
 
+// Whether the pool would get addresses that it does not have.
+bool grows(const ClassPass& pass, const std::vector<std::string>& addresses) {
+  base::IpRangeSet added = pool_ranges(addresses);
+  if (pass.pool == nullptr) return !added.empty();
+  const base::IpRangeSet present = pool_ranges(pass.pool->addresses);
+  for (const base::IpRange& range : present.ranges()) added.remove(range);
+  return !added.empty();
+}
+
+// A pool of another class is being written, so what it has cannot be known before that is answered.
+bool others_are_in_flight(ClassPass& pass) {
+  bool in_flight = false;
+  pass.view.each<api::IPAddressClass>(k_own_classes_index, "", [&](const api::IPAddressClass& other) {
+    const kube::Ref ref{&api::IPAddressPool::kind().resource, pass.settings.metallb_namespace,
+                        pool_name(other.meta.name)};
+    in_flight = other.meta.name != pass.name && pass.view.busy(ref);
+    return !in_flight;
+  });
+  return in_flight;
+}
+
 bool fits(const Aggregation& aggregation, const Aggregation& limits) {
   return aggregation.v4 >= limits.v4 && aggregation.v6 >= limits.v6;
 }
@@ -166,7 +187,9 @@ Rendered plan_rendering(ClassPass& pass, const Wanted& wanted) {
   // advertisement goes first where the pool's entries get smaller.
   const bool in_the_way =
       pass.bgp != nullptr && !pass.bgp->meta.deleting && !fits(aggregation_of(pass.bgp->spec), limits);
-  if (!pass.foreign_pool && !(pool_changes && in_the_way)) {
+  if (pool_changes && grows(pass, wanted.addresses) && others_are_in_flight(pass)) {
+    result.settled = false;
+  } else if (!pass.foreign_pool && !(pool_changes && in_the_way)) {
     rendering.keep(pass.pool, spec, "class-pool");
   } else if (pool_changes && wanted.advertise == nullptr) {
     rendering.stop_aggregating(pass.bgp);

@@ -5,6 +5,26 @@
 
 namespace metallb::reason {
 
+// Condition ParametersValid of a class (driver design §2).
+inline constexpr std::string_view parameters_valid = "Valid";
+inline constexpr std::string_view parameters_invalid = "InvalidParameters";
+inline constexpr std::string_view overlap = "Overlap";
+
+// Condition BackendReady of a class (driver design §3).
+inline constexpr std::string_view rendered = "Rendered";
+inline constexpr std::string_view kept_as_before = "KeptAsBefore";
+inline constexpr std::string_view nothing_rendered = "NothingRendered";
+inline constexpr std::string_view metallb_missing = "MetalLBMissing";
+inline constexpr std::string_view metallb_terminating = "MetalLBTerminating";
+inline constexpr std::string_view foreign_object = "ForeignObject";
+inline constexpr std::string_view pool_overlap = "PoolOverlap";
+inline constexpr std::string_view pool_terminating = "PoolTerminating";
+inline constexpr std::string_view not_kept = "NotKept";
+inline constexpr std::string_view write_refused = "WriteRefused";
+
+// Event about the pool of a class that is gone.
+inline constexpr std::string_view last_pool_kept = "LastPoolKept";
+
 // Condition Provisioning of a claim (contract §6.8). The straight path writes none.
 inline constexpr std::string_view provisioned = "Provisioned";
 inline constexpr std::string_view exhausted = "Exhausted";

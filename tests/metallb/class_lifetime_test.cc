@@ -251,6 +251,9 @@ TEST(ClassDeletionTest, TheLastPoolStaysWhileMetalLbServesOthers) {
   w.world.settle_all();
   EXPECT_NE(w.pool("public"), nullptr);
   EXPECT_EQ(w.l2("public"), nullptr);
+  ASSERT_EQ(w.world.events.size(), 1U);
+  EXPECT_EQ(w.world.events[0].reason, "LastPoolKept");
+  EXPECT_EQ(w.world.events[0].regarding.name, "iad-public");
   w.put_pool("another", R"(["192.0.2.0/24"])");
   EXPECT_TRUE(w.is_woken("public"));
   w.world.settle_all();
@@ -347,6 +350,26 @@ TEST(ClassOverlapTest, AnOlderClassThatIsEditedWaitsForTheYoungerOnesPool) {
   EXPECT_THAT(w.addresses("younger"), ElementsAre("198.51.100.9-198.51.100.14"));
   EXPECT_EQ(w.condition("older", "BackendReady"), "True Rendered");
   EXPECT_EQ(w.condition("younger", "ParametersValid"), "True Valid");
+}
+
+TEST(ClassOverlapTest, APoolOnlyGrowsWhenNoOtherIsBeingWritten) {
+  ClassWorld w;
+  w.put_class("first", k_29);
+  w.put_class("second", k_other);
+  // What is being written into the other pool is not known yet: it may be what this class wants.
+  const kube::Ref other{&api::IPAddressPool::kind().resource, "metallb-system", "iad-second"};
+  w.world.begin_write(other);
+  w.settle("first");
+  EXPECT_EQ(w.pool("first"), nullptr);
+  w.world.end_write(other);
+  EXPECT_TRUE(w.is_woken("first"));
+  w.settle("first");
+  EXPECT_NE(w.pool("first"), nullptr);
+  // To shrink it needs nobody's leave.
+  w.world.begin_write(other);
+  w.edit_class("first", R"({"addresses":["203.0.113.2"]})", 2);
+  w.settle("first");
+  EXPECT_THAT(w.addresses("first"), ElementsAre("203.0.113.2/32"));
 }
 
 TEST(ClassOverlapTest, AForeignPoolIsRespected) {
