@@ -1,11 +1,12 @@
-// Driver design §5 (holding), §6 (the ledger's side of the handoff) and §8 (teardown): everything about one address but
-// what is written on the workload.
+// Driver design §5 (holding), §6 (the ledger's side of the handoff), §7 (conflict) and §8 (teardown): everything about
+// one address but what is written on the workload.
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "api/builtin.h"
 #include "api/conditions.h"
@@ -65,7 +66,7 @@ class AddressPass {
     }  // else its pin was stripped: MetalLB leaves it the address, and the pin comes back
     clear_association();
     reserve_while_unheld();
-    recover_phase();
+    judge_phase();
     write_address();
     return std::move(plan_);
   }
@@ -203,10 +204,23 @@ class AddressPass {
     bool taken = false;
     view_.each<api::Service>(k_service_shown_index, ip_.to_string(), [&](const api::Service& other) {
       const bool drawn = is_placeholder(other, context_.options.placeholder_namespace) && !is_recorded(other);
-      taken = !holds_.includes(other) && &other != service_ && !drawn && !carries_our_keys(other);
+      taken = !holds_.includes(other) && !drawn && !is_authorised(other);
       return !taken;
     });
     return taken;
+  }
+
+  // Driver design §7: the attached Service, and one that carries our keys and is made to let go.
+  bool is_authorised(const api::Service& other) const { return &other == service_ || carries_our_keys(other); }
+
+  // A Service of others that MetalLB lets show the address.
+  const api::Service* intruder() {
+    const api::Service* found = nullptr;
+    view_.each<api::Service>(k_service_shown_index, ip_.to_string(), [&](const api::Service& other) {
+      if (other.meta.ns != context_.options.placeholder_namespace && !is_authorised(other)) found = &other;
+      return found == nullptr;
+    });
+    return found;
   }
 
   // A workload that refuses our write must not stop its class for good.
@@ -258,10 +272,25 @@ class AddressPass {
     if (list) status_["conditions"] = std::move(*list);
   }
 
-  // Contract §6.6, the way back: nobody wrong has it any more and the reservation is there. The core derives the rest.
-  void recover_phase() {
-    if (address_.phase != api::phase::conflict && address_.phase != api::phase::lost) return;
-    if (is_secured() && !is_taken()) status_["phase"] = api::phase::pending;
+  // Contract §6.6: Conflict is entered when somebody else shows the address, and handed back when nobody does any more
+  // and the reservation is there. The core derives the rest.
+  void judge_phase() {
+    const api::Service* other = intruder();
+    const bool out = address_.phase == api::phase::conflict || address_.phase == api::phase::lost;
+    if (out && other == nullptr && is_secured()) {
+      status_["phase"] = api::phase::pending;
+    } else if (!out && other != nullptr) {
+      status_["phase"] = api::phase::conflict;
+      tell({&resource(), "", address_.meta.name}, address_.meta.uid,
+           "the address is in use by Service " + other->meta.ns + "/" + other->meta.name + " without a claim to it");
+      tell({&services(), other->meta.ns, other->meta.name}, other->meta.uid,
+           ip_.to_string() + " is reserved: this Service uses it without a claim to it");
+    }
+  }
+
+  void tell(kube::Ref regarding, const std::string& uid, std::string note) {
+    conflict_.push_back(
+        {std::move(regarding), uid, true, std::string(reason::address_conflict), "Hold", std::move(note), false});
   }
 
   // One write on one object: its status first, since `Reserved` must be there before the core sees our finalizer.
@@ -270,6 +299,7 @@ class AddressPass {
     if (!status_.empty()) {
       plan_.writes.push_back(
           kube::patch_status(resource(), address_, {{"status", std::move(status_)}}, "address-status"));
+      plan_.events.insert(plan_.events.end(), conflict_.begin(), conflict_.end());
     } else if (!address_.meta.deleting && !address_.meta.has_finalizer(api::metallb::teardown)) {
       plan_.writes.push_back(
           kube::patch(resource(), address_, with_finalizer(address_, api::metallb::teardown), "address-protect"));
@@ -297,6 +327,7 @@ class AddressPass {
   bool shown_ = false;       // and MetalLB has given it the address
   bool release_stuck_ = false;
   json::object status_;
+  std::vector<kube::EventNote> conflict_;  // ride on the phase
   kube::Plan plan_;
 };
 

@@ -43,9 +43,11 @@ inline constexpr std::string_view held = "Held";
 inline constexpr std::string_view awaiting_backend = "AwaitingBackend";
 inline constexpr std::string_view duplicate = "DuplicateAddress";
 
+// Events about an address and about the Service that shows it.
+inline constexpr std::string_view address_conflict = "AddressConflict";
+
 // Events about Services.
 inline constexpr std::string_view associated = "Associated";
-inline constexpr std::string_view detached = "Detached";
 inline constexpr std::string_view association_rejected = "AssociationRejected";
 inline constexpr std::string_view handoff_throttled = "HandoffThrottled";
 inline constexpr std::string_view handoff_timed_out = "HandoffTimedOut";

@@ -255,10 +255,11 @@ class ServicePass {
     if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
     if (!protected_already) metadata["finalizers"] = finalizers_with(service_, api::metallb::attached);
     if (metadata.empty()) return;
-    if (protected_already && !draw("repair", k_repair_burst, k_repair_refill)) return;
+    const bool repair = protected_already || shows(service_, *value_of(*wanted.front()));
+    if (repair && !draw("repair", k_repair_burst, k_repair_refill)) return;
     plan_.writes.push_back(kube::patch(services(), service_, {{"metadata", std::move(metadata)}},
-                                       protected_already ? "attach-repair" : "attach-pin"));
-    if (!protected_already) {
+                                       repair ? "attach-repair" : "attach-pin"));
+    if (!repair) {
       tell(reason::associated, "Attach",
            fmt::format("{} of IPAddressClaim {}", pin_text(wanted), claim_name_of(service_)), false, false);
     }

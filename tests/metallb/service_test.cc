@@ -599,7 +599,56 @@ TEST_F(ServiceTest, PlaceholdersAreNoWorkloads) {
   EXPECT_EQ(settle(), 0);
 }
 
-// 43 to 45 belong to the conflict scan; what must not happen already holds.
+TEST_F(ServiceTest, EvenAStrippedFinalizerIsRepairedSlowly) {
+  put_bound();
+  put_attached("app", {std::string(k_v4)});
+  for (int i = 0; i < 20; ++i) {
+    world.change<api::Service>("tenant-a", "app", R"({"metadata":{"finalizers":null,"annotations":null}})");
+    annotate("app", api::claim_annotation, "\"web\"");
+    settle();
+  }
+  EXPECT_EQ(world.writes, 5);
+  EXPECT_EQ(attached_to(), "app");
+  EXPECT_THAT(placeholders(), IsEmpty());
+}
+
+// 43
+TEST_F(ServiceTest, AForeignServiceThatShowsABoundAddressIsAConflict) {
+  put_bound();
+  put_service("thief", "");
+  assign("tenant-a", "thief", {std::string(k_v4)});
+  assign(k_home, "iad-ip-203-0-113-1", {});
+  settle();
+  EXPECT_EQ(address(k_v4)->phase, "Conflict");
+  EXPECT_THAT(event_reasons(), ElementsAre("AddressConflict", "AddressConflict"));
+  EXPECT_EQ(world.events[1].regarding.name, "thief");
+  EXPECT_EQ(world.events[1].note.find("web"), std::string::npos);
+  EXPECT_EQ(settle(), 0);
+  world.vanish<api::Service>("tenant-a", "thief");
+  EXPECT_EQ(settle(), 0);
+  assign_home("iad-ip-203-0-113-1", k_v4);
+  settle();
+  EXPECT_EQ(address(k_v4)->phase, "Pending");
+}
+
+TEST_F(ServiceTest, BesideTheAttachedServiceTooItIsAConflict) {
+  put_bound();
+  put_attached("app", {std::string(k_v4)});
+  put_service("thief", "");
+  assign("tenant-a", "thief", {std::string(k_v4)});
+  settle();
+  EXPECT_EQ(address(k_v4)->phase, "Conflict");
+  EXPECT_EQ(attached_to(), "app");
+}
+
+// 44
+TEST_F(ServiceTest, OurOwnAreNoConflict) {
+  put_bound();
+  EXPECT_EQ(settle_after(seconds(1)), 0);
+  EXPECT_EQ(address(k_v4)->phase, "Bound");
+}
+
+// 45
 TEST_F(ServiceTest, AnAddressNobodyTracksMakesNoObject) {
   put_service("foreign", "");
   assign("tenant-a", "foreign", {"203.0.113.6"});

@@ -1,0 +1,292 @@
+// The driver under fire: a failed call, a conflict and a crash at every single write of the story; and random histories
+// in which unassigned placeholders and gaps must never meet.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+#include <map>
+
+#include "api/names.h"
+#include "sim/driver_sim.h"
+
+namespace metallb::sim {
+namespace {
+
+namespace json = boost::json;
+namespace m = api::metallb;
+using Effect = sandbox::Fault::Effect;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+std::string text(const json::value* value) {
+  return value == nullptr || !value->is_string() ? "" : std::string(value->get_string());
+}
+const json::value* find(const json::object& object, std::initializer_list<std::string_view> path) {
+  const json::object* here = &object;
+  const json::value* value = nullptr;
+  for (const std::string_view key : path) {
+    if (here == nullptr) return nullptr;
+    value = here->if_contains(key);
+    here = value != nullptr && value->is_object() ? &value->get_object() : nullptr;
+  }
+  return value;
+}
+
+std::vector<std::string> ingress_of(const json::object& service) {
+  std::vector<std::string> ips;
+  const json::value* list = find(service, {"status", "loadBalancer", "ingress"});
+  if (list == nullptr) return ips;
+  for (const json::value& entry : list->as_array()) ips.push_back(text(entry.as_object().if_contains("ip")));
+  return ips;
+}
+
+// What must never be (contract §8), looked at after every change of the store.
+class Invariants {
+ public:
+  explicit Invariants(DriverSim& sim) : sim_(sim) {
+    sim_.watch([this] { check(); });
+  }
+  int own_theft = 0;  // an address of the ledger given to an unassigned placeholder of ours
+
+  void check() {
+    std::map<std::string, std::string> owner;  // IP → claim uid
+    for (const Document& address : sim_.list("/apis/local.sdn.cozystack.io/v1alpha1/ipaddresses")) {
+      const std::string ip = text(find(address, {"spec", "address"}));
+      EXPECT_TRUE(owner.emplace(ip, text(find(address, {"spec", "claimRef", "uid"}))).second)
+          << "two objects for " << ip;
+    }
+    std::map<std::string, std::string> shown;
+    for (const Document& service : sim_.list("/api/v1/services")) {
+      const std::string name =
+          text(find(service, {"metadata", "namespace"})) + "/" + text(find(service, {"metadata", "name"}));
+      for (const std::string& ip : ingress_of(service)) {
+        EXPECT_TRUE(shown.emplace(ip, name).second) << ip << " on " << name << " and " << shown[ip];
+        judge(service, name, ip, owner);
+      }
+    }
+    for (const Document& claim : sim_.list("/apis/local.sdn.cozystack.io/v1alpha1/ipaddressclaims")) remember(claim);
+  }
+
+ private:
+  void judge(const Document& service, const std::string& name, const std::string& ip,
+             const std::map<std::string, std::string>& owner) {
+    const auto it = owner.find(ip);
+    if (it == owner.end() || !name.starts_with("metallb-iad-system/")) return;
+    if (find(service, {"metadata", "labels", m::ip_address}) != nullptr) return;
+    if (name != "metallb-iad-system/iad-" + it->second + "-v4" &&
+        name != "metallb-iad-system/iad-" + it->second + "-v6") {
+      if (stolen_.insert(name + ip).second) ++own_theft;
+    }
+  }
+
+  // An address never changes under a claim that reported it.
+  void remember(const Document& claim) {
+    const json::value* list = find(claim, {"status", "addresses"});
+    if (list == nullptr || list->as_array().empty()) return;
+    const std::string text_now = json::serialize(*list);
+    const auto [it, fresh] = reported_.emplace(text(find(claim, {"metadata", "uid"})), text_now);
+    if (!fresh && it->second.size() < text_now.size()) it->second = text_now;  // the second half of a Dual claim
+    EXPECT_EQ(it->second, text_now);
+  }
+
+  DriverSim& sim_;
+  std::map<std::string, std::string> reported_;
+  std::set<std::string> stolen_;
+};
+
+// Claim, attach, detach, attach elsewhere, delete; whatever fails on the way, the end is the same.
+void play_story(DriverSim& sim) {
+  const auto soon = [&](const std::function<bool()>& holds, const char* what) {
+    ASSERT_TRUE(sim.eventually(holds, minutes(5))) << what;
+  };
+  sim.put_class("public", "203.0.113.0/29", "Delete");
+  sim.put_claim("web");
+  soon([&] { return sim.phase("web") == "Bound"; }, "bound");
+  const std::string ip = sim.ip_of("web");
+  sim.put_service("app", "web");
+  soon([&] { return sim.ingress("app") == std::set{ip}; }, "attached");
+  sim.patch(DriverSim::service_path("app"),
+            fmt::format(R"({{"metadata":{{"annotations":{{"{}":null}}}}}})", api::claim_annotation));
+  soon([&] { return !sim.holder_of(ip).empty(); }, "detached");
+  sim.put_service("next", "web");
+  soon([&] { return sim.ingress("next") == std::set{ip}; }, "attached elsewhere");
+  sim.remove(DriverSim::service_path("next"));
+  soon([&] { return !sim.holder_of(ip).empty() && !sim.get(DriverSim::service_path("next")); }, "held again");
+  sim.remove(DriverSim::claim_path("web"));
+  soon([&] { return !sim.get(DriverSim::address_path(name_of(ip))) && sim.placeholders().empty(); }, "torn down");
+  EXPECT_EQ(sim.field(DriverSim::service_path("app"), "metadata.finalizers"), "");
+}
+
+class EveryWrite : public ::testing::TestWithParam<Effect> {};
+
+TEST_P(EveryWrite, TheStoryEndsTheSame) {
+  int last = 0;
+  for (int skip = 0; skip < 40; ++skip) {
+    SCOPED_TRACE(fmt::format("write {}", skip));
+    DriverSim sim({.seed = static_cast<std::uint64_t>(skip + 1)});
+    Invariants invariants(sim);
+    sandbox::Fault fault;
+    fault.effect = GetParam();
+    fault.user = "driver";
+    fault.verb = "write";
+    fault.skip = skip;
+    fault.code = 409;
+    sim.world.faults().add(fault);
+    play_story(sim);
+    if (::testing::Test::HasFatalFailure()) return;
+    EXPECT_EQ(invariants.own_theft, 0);
+    sim.world.faults().clear();
+    sim.expect_rest();
+    if (sim.world.faults().hits() == 0) break;
+    last = skip;
+  }
+  EXPECT_GT(last, 15) << "the story has at least so many writes";
+}
+
+INSTANTIATE_TEST_SUITE_P(DriverFaults, EveryWrite,
+                         ::testing::Values(Effect::fail_before, Effect::fail_after, Effect::hang_after, Effect::status,
+                                           Effect::crash_before, Effect::crash_after));
+
+// Tenants at random on a class that is too small, so that unassigned placeholders are always about.
+class Crowd {
+ public:
+  explicit Crowd(std::uint64_t seed) : random_(seed), sim({.seed = seed}) {
+    sim.put_class("public", "203.0.113.0/29", random_.below(2) == 0 ? "Delete" : "Retain");
+    sim.world.run_for(seconds(1));
+  }
+
+  void act() {
+    const std::string ns = random_.below(2) == 0 ? "tenant-a" : "tenant-b";
+    const std::string claim = fmt::format("c{}", random_.below(6));
+    const std::string service = fmt::format("s{}", random_.below(5));
+    switch (random_.below(8)) {
+      case 0:
+      case 1:
+        quietly([&] { sim.put_claim(claim, "public", "IPv4", ns); });
+        break;
+      case 2:
+      case 3:
+        quietly([&] { sim.put_service(service, claim, ns); });
+        break;
+      case 4:
+        sim.remove(DriverSim::service_path(service, ns));
+        break;
+      case 5:
+        sim.patch(DriverSim::service_path(service, ns),
+                  fmt::format(R"({{"metadata":{{"annotations":{{"{}":{}}}}}}})", api::claim_annotation,
+                              random_.below(2) == 0 ? "null" : "\"" + claim + "\""));
+        break;
+      case 6:
+        if (random_.below(3) == 0) sim.remove(DriverSim::claim_path(claim, ns));
+        break;
+      default:
+        recycle();
+    }
+  }
+
+  // Released addresses go back on the market, so that there is something to wait for.
+  void recycle() {
+    for (const Document& address : sim.list("/apis/local.sdn.cozystack.io/v1alpha1/ipaddresses")) {
+      if (text(find(address, {"status", "phase"})) != "Released") continue;
+      const std::string path = DriverSim::address_path(text(find(address, {"metadata", "name"})));
+      if (random_.below(2) == 0) {
+        sim.patch(path, R"({"spec":{"claimRef":null}})");
+      } else {
+        sim.remove(path);
+      }
+    }
+  }
+
+  void faults() {
+    for (const Effect effect : {Effect::fail_before, Effect::fail_after, Effect::status, Effect::delay_answer,
+                                Effect::drop_watch, Effect::crash_before, Effect::crash_after}) {
+      sandbox::Fault fault;
+      fault.effect = effect;
+      fault.user = random_.below(3) == 0 ? "core" : "driver";
+      fault.count = -1;
+      fault.probability = effect == Effect::crash_before || effect == Effect::crash_after ? 0.004 : 0.02;
+      fault.delay = milliseconds(random_.below(2000));
+      fault.code = random_.below(2) == 0 ? 409 : 503;
+      sim.world.faults().add(fault);
+    }
+  }
+
+  // Whatever has happened, in the end every address is held or attached, and nobody waits who need not.
+  void expect_order() {
+    sim.world.faults().clear();
+    sim.world.run_for(seconds(2));
+    for (const char* process : {"core", "driver"}) {
+      if (!sim.world.running(process)) sim.world.restart(process);
+    }
+    sim.world.run_for(minutes(12));  // the longest back-off, throttles and deadlines
+    sim.expect_rest();
+    std::map<std::string, std::vector<std::string>> shown;
+    for (const Document& service : sim.list("/api/v1/services")) {
+      for (const std::string& ip : ingress_of(service)) {
+        shown[ip].push_back(text(find(service, {"metadata", "namespace"})) + "/" +
+                            text(find(service, {"metadata", "name"})));
+      }
+    }
+    for (const Document& address : sim.list("/apis/local.sdn.cozystack.io/v1alpha1/ipaddresses")) {
+      const std::string ip = text(find(address, {"spec", "address"}));
+      ASSERT_EQ(shown[ip].size(), 1u) << ip;
+      const std::string to = text(find(address, {"status", "associatedTo", "name"}));
+      if (to.empty()) {
+        EXPECT_TRUE(shown[ip][0].starts_with("metallb-iad-system/")) << ip << " on " << shown[ip][0];
+      } else {
+        EXPECT_EQ(shown[ip][0], text(find(address, {"status", "associatedTo", "namespace"})) + "/" + to);
+      }
+      EXPECT_NE(text(find(address, {"status", "phase"})), "Conflict") << ip;
+    }
+  }
+
+ private:
+  static void quietly(const std::function<void()>& act) {
+    try {
+      act();
+    } catch (const std::runtime_error&) {  // it exists already
+    }
+  }
+  base::Random random_;
+
+ public:
+  DriverSim sim;
+};
+
+TEST(DriverCrowd, NoUnassignedPlaceholderEverMeetsAGap) {
+  for (std::uint64_t seed = 1; seed <= 15; ++seed) {
+    SCOPED_TRACE(seed);
+    Crowd crowd(seed);
+    Invariants invariants(crowd.sim);
+    base::Random pace(seed);
+    for (int i = 0; i < 150; ++i) {
+      crowd.act();
+      crowd.sim.eventually([] { return false; }, milliseconds(pace.below(200)));
+    }
+    EXPECT_EQ(invariants.own_theft, 0);
+    crowd.expect_order();
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(DriverCrowd, OrderReturnsAfterFaultsAndCrashes) {
+  for (std::uint64_t seed = 101; seed <= 115; ++seed) {
+    SCOPED_TRACE(seed);
+    Crowd crowd(seed);
+    Invariants invariants(crowd.sim);
+    crowd.faults();
+    base::Random pace(seed);
+    for (int i = 0; i < 100; ++i) {
+      crowd.act();
+      crowd.sim.eventually([] { return false; }, milliseconds(pace.below(400)));
+    }
+    crowd.expect_order();
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace metallb::sim
