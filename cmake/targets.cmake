@@ -18,6 +18,7 @@ function(precompiled name header)
   target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch/${header})
 endfunction()
 function(use_precompiled target name)
+  target_link_libraries(${target} PRIVATE fmt::fmt Boost::json)  # the same definitions
   target_compile_options(${target} PRIVATE -fpch-preprocess)
   target_precompile_headers(${target} REUSE_FROM ${name})
 endfunction()
