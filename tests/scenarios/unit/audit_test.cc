@@ -46,8 +46,11 @@ TEST_F(Audit, GuardedWritesAreFine) {
   add(line("core", "patch", 409, R"({"metadata":{"resourceVersion":"5"}})", "{}"));
   add(line("core", "delete", 200, R"({"preconditions":{"uid":"u"}})", "{}"));
   add(line("core", "patch", 200, "{}", "{}", "leases"));
+  add(line("core", "patch", 200, R"({"metadata":{"resourceVersion":"5"}})",
+           R"({"metadata":{"resourceVersion":"5","deletionTimestamp":"2026-01-02T03:04:05Z"}})"));
   log_.refresh();
   EXPECT_THAT(log_.take_breaches(), testing::IsEmpty());
+  EXPECT_TRUE(log_.writes().back().changed);
   EXPECT_TRUE(log_.writes()[0].changed);
   EXPECT_FALSE(log_.writes()[1].changed);
 }
