@@ -7,6 +7,8 @@
 namespace bench {
 namespace {
 
+constexpr int k_most_endings = 100;
+
 std::string text_at(const boost::json::value& event, const char* pointer) {
   boost::system::error_code error;
   const boost::json::value* found = event.find_pointer(pointer, error);
@@ -38,10 +40,11 @@ class PhaseWatch::Receiver final : public kube::StreamReceiver {
     };
   }
 
-  base::Task closed(kube::Answer) override {
-    return [this] {
-      owner_.ended_ = true;
-      owner_.reactor_.stop();
+  // A server under load ends watches that it cannot feed fast enough: begin again.
+  base::Task closed(kube::Answer how) override {
+    return [&owner = owner_, how = std::move(how)] {
+      owner.ending_ = how ? std::to_string(how->status) + " " + how->body : how.error().message;
+      if (++owner.endings_ < k_most_endings) owner.open();
     };
   }
 
@@ -51,9 +54,13 @@ class PhaseWatch::Receiver final : public kube::StreamReceiver {
 };
 
 PhaseWatch::PhaseWatch(base::ThreadReactor& reactor, kube::Transport& transport, std::string path, std::string phase)
-    : reactor_(reactor), transport_(transport), phase_(std::move(phase)) {
+    : reactor_(reactor), transport_(transport), path_(std::move(path)), phase_(std::move(phase)) {
+  open();
+}
+
+void PhaseWatch::open() {
   kube::Request request;
-  request.path = std::move(path);
+  request.path = path_;
   request.query = {{"watch", "true"},
                    {"sendInitialEvents", "true"},
                    {"resourceVersionMatch", "NotOlderThan"},
@@ -73,12 +80,17 @@ void PhaseWatch::seen(const std::string& name, bool reached) {
   if (reached_.size() >= wanted_) reactor_.stop();
 }
 
+std::string PhaseWatch::why() const {
+  return std::to_string(reached_.size()) + " are " + phase_ +
+         (ending_.empty() ? "" : "; the watch ended " + std::to_string(endings_) + " times, last with " + ending_);
+}
+
 bool PhaseWatch::wait(std::size_t count, base::Duration limit) {
   wanted_ = count;
-  if (reached_.size() < count && !ended_) {
+  if (reached_.size() < count) {
     const base::TimerId timer = reactor_.at(reactor_.now() + limit, [this] { reactor_.stop(); });
     const base::MonoTime deadline = reactor_.now() + limit;
-    while (reached_.size() < count && !ended_ && reactor_.now() < deadline) reactor_.run();
+    while (reached_.size() < count && reactor_.now() < deadline) reactor_.run();
     reactor_.cancel(timer);
   }
   wanted_ = static_cast<std::size_t>(-1);

@@ -24,18 +24,23 @@ class PhaseWatch {
   // Runs the reactor until `count` objects are in the phase at once; false if that takes longer than `limit` or the
   // watch ends.
   bool wait(std::size_t count, base::Duration limit);
+  // Why wait() returned false, for a person.
+  std::string why() const;
 
  private:
   class Receiver;
+  void open();
   void seen(const std::string& name, bool reached);
 
   base::ThreadReactor& reactor_;
   kube::Transport& transport_;
+  std::string path_;
   std::string phase_;
   kube::StreamId stream_{};
   std::set<std::string> reached_;
   std::size_t wanted_ = static_cast<std::size_t>(-1);
-  bool ended_ = false;
+  int endings_ = 0;
+  std::string ending_;
 };
 
 }  // namespace bench

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstdlib>
@@ -58,11 +59,11 @@ void print_writes(const std::vector<scenarios::WriteRecord>& writes, std::size_t
   std::size_t total = 0;
   for (std::size_t i = from; i < writes.size(); ++i) {
     const scenarios::WriteRecord& write = writes[i];
-    if (write.user != "core") continue;
+    if (write.user != "core" || write.plural == "events" || write.plural == "leases") continue;
     std::string key = write.verb + " " + write.plural + (write.subresource.empty() ? "" : "/" + write.subresource);
     if (write.code >= 300) key += fmt::format(", refused with {}", write.code);
     ++counts[key];
-    if (write.plural != "events" && write.plural != "leases") ++total;
+    ++total;
   }
   for (const auto& [key, number] : counts) fmt::print("  {:<50} {:>8}\n", key, number);
   fmt::print("  writes per claim: {:.3f}\n", static_cast<double>(total) / static_cast<double>(count));
@@ -84,7 +85,8 @@ class Benchmark {
     } else {
       start_controller();
       bench::PhaseWatch available(reactor_, *transport_, addresses().collection_path(), "Available");
-      require(available.wait(options_.count, minutes(10)), "the addresses did not become Available");
+      require(available.wait(options_.count, minutes(10)),
+              "the addresses did not become Available: " + available.why());
       measure("claims created at once");
     }
     restart();
@@ -154,7 +156,7 @@ class Benchmark {
     {
       bench::PhaseWatch bound(reactor_, *transport_, claims().collection_path("bench"), "Bound");
       if (!options_.cold) create_claims();
-      require(bound.wait(options_.count, minutes(20)), "the claims did not become Bound");
+      require(bound.wait(options_.count, minutes(20)), "the claims did not become Bound: " + bound.why());
     }
     const double elapsed = seconds(reactor_.now() - start);
     settle_addresses();
@@ -167,9 +169,16 @@ class Benchmark {
     print_writes(audit_.writes(), position, options_.count);
   }
 
+  // They are sent behind everything else, the last of them while it ends.
+  std::size_t events() const {
+    return static_cast<std::size_t>(std::ranges::count_if(audit_.writes(), [](const scenarios::WriteRecord& write) {
+      return write.user == "core" && write.plural == "events" && write.verb == "create" && write.code < 300;
+    }));
+  }
+
   void settle_addresses() {
     bench::PhaseWatch bound(reactor_, *transport_, addresses().collection_path(), "Bound");
-    require(bound.wait(options_.count, minutes(5)), "the addresses did not become Bound");
+    require(bound.wait(options_.count, minutes(5)), "the addresses did not become Bound: " + bound.why());
   }
 
   // A restart over settled objects must write nothing; the probe claim tells when the start is over.
@@ -177,6 +186,7 @@ class Benchmark {
     require(controller_->end(std::chrono::seconds(20)),
             "the controller did not end cleanly on SIGTERM: " + controller_->ending());
     const std::size_t position = audit_position();
+    fmt::print("  events of the controller by its end: {}\n", events());
     const base::MonoTime start = reactor_.now();
     start_controller();
     batch(1, [](std::size_t) {
@@ -185,7 +195,7 @@ class Benchmark {
           {{"metadata", object{{"name", "probe"}, {"namespace", "bench"}}}, {"spec", object{{"className", "bench"}}}});
     });
     bench::PhaseWatch pending(reactor_, *transport_, claims().collection_path("bench"), "Pending");
-    require(pending.wait(1, minutes(5)), "the restarted controller did not answer");
+    require(pending.wait(1, minutes(5)), "the restarted controller did not answer: " + pending.why());
     fmt::print(
         "restart over {} settled objects: one more claim answered after {:.2f} s; all writes since, its two "
         "included:\n",

@@ -15,7 +15,8 @@ namespace kube {
 struct EventOptions {
   std::string controller;    // reportingController, a qualified name
   std::string instance;      // reportingInstance, cut to 128 bytes
-  std::size_t queue = 1000;  // requests waiting; what comes on top is dropped and counted
+  // Requests waiting; what comes on top is dropped and counted. A burst of binds writes an event for each, about 1 KB apiece.
+  std::size_t queue = 10000;
   std::size_t in_flight = 8;
   int tries = 12;                                       // per request, on failures that may pass
   base::Duration retry = std::chrono::seconds(10);      // the first one after a random part of it
