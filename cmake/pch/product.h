@@ -1,5 +1,5 @@
-// Precompiled for every layer above src/base: what most sources include anyway, and what is slowest to parse. Sources still
-// include what they use; this file only saves time.
+// Precompiled for every layer above src/base: what most sources include anyway, and what is slowest to parse. Sources
+// still include what they use; this file only saves time.
 #pragma once
 
 #include <fmt/format.h>

@@ -13,9 +13,10 @@
 namespace kube {
 
 struct EventOptions {
-  std::string controller;    // reportingController, a qualified name
-  std::string instance;      // reportingInstance, cut to 128 bytes
-  // Requests waiting; what comes on top is dropped and counted. A burst of binds writes an event for each, about 1 KB apiece.
+  std::string controller;  // reportingController, a qualified name
+  std::string instance;    // reportingInstance, cut to 128 bytes
+  // Requests waiting; what comes on top is dropped and counted. A burst of binds writes an event for each, about 1 KB
+  // apiece.
   std::size_t queue = 10000;
   std::size_t in_flight = 8;
   int tries = 12;                                       // per request, on failures that may pass

@@ -1,8 +1,8 @@
 #include "support/fake_world.h"
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 

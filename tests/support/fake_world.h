@@ -67,7 +67,8 @@ class FakeWorld : public State {
 
   // --- passes ---
   // One pass. Its facts are published, its throttles drawn from, the live reads it asks for are answered from what is
-  // stored (so the next pass sees View::confirmed). Events that are sent once are left out if they were executed before.
+  // stored (so the next pass sees View::confirmed). Events that are sent once are left out if they were executed
+  // before.
   Plan run(const Key& key);
   // Carries out a plan's writes on the stored documents, as the server would: merge patches, status apart from the
   // rest, creation, deletion with finalizers. Aborts on a write that the server would refuse or that changes nothing.
