@@ -72,7 +72,8 @@ void AuditLog::line(std::string_view content) {
   const std::string to = text(event, "/responseObject/metadata/resourceVersion");
   const bool has_bodies = at(event, "/requestObject") != nullptr;
   const bool done = record.code >= 200 && record.code < 300;
-  // A patch that takes the last finalizer of a deleted object is answered with the version before it: the object is gone.
+  // A patch that takes the last finalizer of a deleted object is answered with the version before it: the object is
+  // gone.
   const bool gone = at(event, "/responseObject/metadata/deletionTimestamp") != nullptr &&
                     at(event, "/responseObject/metadata/finalizers") == nullptr;
   record.changed = done && (gone || record.verb != "patch" || from.empty() || from != to);
