@@ -58,6 +58,7 @@ class Backend {
 
   // Makes exactly these run; already running ones are left alone.
   virtual base::Result<void> run_only(const std::vector<Process>& processes) = 0;
+  virtual bool running(Process process) = 0;
   virtual base::Result<void> start(Process process) = 0;
   // `kill`: without a moment's notice; else asked to end, as by SIGTERM. Returns when it has ended.
   virtual base::Result<void> stop(Process process, bool kill) = 0;

@@ -121,7 +121,7 @@ base::Result<void> MemoryBackend::begin(const std::string&) {
 
 void MemoryBackend::end(const std::string&, bool) {}
 
-bool MemoryBackend::running(Process process) const {
+bool MemoryBackend::running(Process process) {
   return started_.contains(process) && world_->running(std::string(to_string(process)));
 }
 

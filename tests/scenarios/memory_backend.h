@@ -31,6 +31,7 @@ class MemoryBackend : public Backend {
   base::Result<void> begin(const std::string& scenario) override;
   void end(const std::string& scenario, bool failed) override;
   base::Result<void> run_only(const std::vector<Process>& processes) override;
+  bool running(Process process) override;
   base::Result<void> start(Process process) override;
   base::Result<void> stop(Process process, bool kill) override;
   std::size_t position() override;
@@ -42,7 +43,6 @@ class MemoryBackend : public Backend {
  private:
   explicit MemoryBackend(MemoryOptions options);
   void new_world();
-  bool running(Process process) const;
 
   MemoryOptions options_;
   std::map<std::string, Rights, std::less<>> rights_;  // by user

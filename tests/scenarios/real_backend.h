@@ -38,6 +38,7 @@ class RealBackend : public Backend {
   base::Result<void> begin(const std::string& scenario) override;
   void end(const std::string& scenario, bool failed) override;
   base::Result<void> run_only(const std::vector<Process>& processes) override;
+  bool running(Process process) override;
   base::Result<void> start(Process process) override;
   base::Result<void> stop(Process process, bool kill) override;
   std::size_t position() override;
@@ -47,7 +48,6 @@ class RealBackend : public Backend {
 
  private:
   explicit RealBackend(RealOptions options);
-  bool running(Process process);
   std::string log_of(Process process) const;
   base::Result<void> start_controller(Process process);
   base::Result<void> plane(const std::vector<std::string>& arguments);

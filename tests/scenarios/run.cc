@@ -155,7 +155,7 @@ void Run::restart(const json::object& argument) {
 
 void Run::restart_controllers() {
   for (const auto process : scenario_.needs) {
-    if (process == Process::metallb) continue;
+    if (process == Process::metallb || !backend_.running(process)) continue;  // a scenario may have stopped it
     check(backend_.stop(process, true));
     check(backend_.start(process));
   }

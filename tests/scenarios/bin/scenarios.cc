@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   app.add_option("paths", options.paths, "files, or folders of files; default tests/scenarios");
   app.add_option("--filter", options.filters, "only scenarios whose name or file contains this; may be repeated");
   app.add_flag("--restart-between", options.run.restart_between,
-               "kill and restart both controllers before every operation");
+               "kill and restart both controllers before every operation; events are then not looked for");
   app.add_flag("--list", options.list, "only list them");
   CLI11_PARSE(app, argc, argv);
 
