@@ -46,6 +46,8 @@ inline constexpr std::string_view ip_address = "metallb.drivers.local.sdn.cozyst
 inline constexpr std::string_view claim_namespace = "metallb.drivers.local.sdn.cozystack.io/claim-namespace";
 inline constexpr std::string_view claim_name = "metallb.drivers.local.sdn.cozystack.io/claim-name";
 inline constexpr std::string_view class_label = "metallb.drivers.local.sdn.cozystack.io/class";
+// When the driver last made MetalLB look at a placeholder again. Read by nobody.
+inline constexpr std::string_view touched = "metallb.drivers.local.sdn.cozystack.io/touched";
 inline constexpr std::string_view awaiting_pool = "iad-awaiting-claim";
 
 // MetalLB's own keys: the current prefix, and the old one that it still reads.

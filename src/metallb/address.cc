@@ -32,6 +32,10 @@ using std::chrono::seconds;
 constexpr base::Duration k_reserve_patience = seconds(5);
 // After a pin that did not land: how often the handoff is tried again.
 constexpr base::Duration k_retry_refill = seconds(120);
+// MetalLB does not look again by itself at a Service it could not serve, and forgets to when its own write of the Service that had
+// the address fails: a hold that does not land in this time is touched, again after each refill.
+constexpr base::Duration k_touch_after = seconds(2);
+constexpr base::Duration k_touch_refill = seconds(60);
 
 class AddressPass {
  public:
@@ -136,6 +140,20 @@ class AddressPass {
       if (holds_.landed(ip_) || !shows(*other, ip_)) remove_hold(*other, "hold-surplus");
     }
     if (!holds_.landed(ip_)) publish_gap();
+    touch_if_silent();
+  }
+
+  void touch_if_silent() {
+    const api::Service* hold = holds_.best;
+    const bool silent = hold != nullptr && is_recorded(*hold) && !hold->meta.deleting && hold->ingress.empty() &&
+                        plan_.writes.empty() && !is_busy(*hold) && !is_taken();
+    const base::Duration lasted = view_.since("hold-silent", silent);
+    if (!silent) return;
+    if (lasted < k_touch_after) return plan_.then_look_after(k_touch_after - lasted);
+    const base::Duration wait = view_.throttle("touch", 1, k_touch_refill);
+    if (wait > base::Duration::zero()) return plan_.then_look_after(wait);
+    plan_.spends.emplace_back("touch");
+    plan_.writes.push_back(kube::patch(services(), *hold, touch(view_.wall_text()), "hold-touch"));
   }
 
   void create_hold(std::string step) {

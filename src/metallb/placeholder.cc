@@ -244,6 +244,10 @@ json::object hold_repair(const api::Service& hold, const api::IPAddress& address
   return patch;
 }
 
+json::object touch(std::string_view when) {
+  return {{"metadata", {{"annotations", {{api::metallb::touched, when}}}}}};
+}
+
 bool is_beyond_repair(const Options& options, const api::Service& hold, const base::IpAddress& ip) {
   if (hold.ipFamilies.empty() || hold.ipFamilies.front() != base::to_string(ip.family())) return true;
   return hold.type == "LoadBalancer" && hold.loadBalancerClass.value_or("") != options.load_balancer_class;

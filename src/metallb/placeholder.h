@@ -44,6 +44,8 @@ boost::json::object hold_body(const Options& options, const api::IPAddress& addr
 
 // Merge patch that makes a proper hold of this address out of `hold`; empty if it is one.
 boost::json::object hold_repair(const api::Service& hold, const api::IPAddress& address, const base::IpAddress& ip);
+// Merge patch that changes nothing of a placeholder but makes MetalLB look at it again; `when` is RFC 3339.
+boost::json::object touch(std::string_view when);
 // What no patch can repair: family or loadBalancerClass. Such a Service is replaced.
 bool is_beyond_repair(const Options& options, const api::Service& hold, const base::IpAddress& ip);
 
