@@ -32,8 +32,8 @@ using std::chrono::seconds;
 constexpr base::Duration k_reserve_patience = seconds(5);
 // After a pin that did not land: how often the handoff is tried again.
 constexpr base::Duration k_retry_refill = seconds(120);
-// MetalLB does not look again by itself at a Service it could not serve, and forgets to when its own write of the Service that had
-// the address fails: a hold that does not land in this time is touched, again after each refill.
+// MetalLB does not look again by itself at a Service it could not serve, and forgets to when its own write of the
+// Service that had the address fails: a hold that does not land in this time is touched, and then once in each refill.
 constexpr base::Duration k_touch_after = seconds(2);
 constexpr base::Duration k_touch_refill = seconds(60);
 
@@ -150,9 +150,10 @@ class AddressPass {
     const base::Duration lasted = view_.since("hold-silent", silent);
     if (!silent) return;
     if (lasted < k_touch_after) return plan_.then_look_after(k_touch_after - lasted);
+    const bool first = !hold->meta.annotations.contains(api::metallb::touched);
     const base::Duration wait = view_.throttle("touch", 1, k_touch_refill);
-    if (wait > base::Duration::zero()) return plan_.then_look_after(wait);
-    plan_.spends.emplace_back("touch");
+    if (wait > base::Duration::zero() && !first) return plan_.then_look_after(wait);
+    if (wait == base::Duration::zero()) plan_.spends.emplace_back("touch");
     plan_.writes.push_back(kube::patch(services(), *hold, touch(view_.wall_text()), "hold-touch"));
   }
 

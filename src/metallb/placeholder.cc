@@ -244,9 +244,7 @@ json::object hold_repair(const api::Service& hold, const api::IPAddress& address
   return patch;
 }
 
-json::object touch(std::string_view when) {
-  return {{"metadata", {{"annotations", {{api::metallb::touched, when}}}}}};
-}
+json::object touch(std::string_view when) { return {{"metadata", {{"annotations", {{api::metallb::touched, when}}}}}}; }
 
 bool is_beyond_repair(const Options& options, const api::Service& hold, const base::IpAddress& ip) {
   if (hold.ipFamilies.empty() || hold.ipFamilies.front() != base::to_string(ip.family())) return true;

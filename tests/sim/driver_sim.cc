@@ -255,6 +255,20 @@ int DriverSim::driver_writes() const {
   return writes;
 }
 
+std::string DriverSim::story() const {
+  std::string text = "\n";
+  for (const sandbox::AuditEntry& entry : world.audit()) {
+    if (entry.access.resource == "leases") continue;
+    text += fmt::format("{:>12.6f} {} {} {} {}/{} {}\n",
+                        std::chrono::duration<double>(entry.when.time_since_epoch()).count(), entry.access.user,
+                        entry.access.verb, entry.access.resource, entry.access.ns, entry.access.name, entry.code);
+  }
+  for (const char* path : {"/api/v1/services", "/apis/local.sdn.cozystack.io/v1alpha1/ipaddresses"}) {
+    for (const Document& object : list(path)) text += json::serialize(object) + "\n";
+  }
+  return text;
+}
+
 void DriverSim::expect_rest() {
   ASSERT_TRUE(world.settle()) << "never at rest";
   for (const std::string process : {"core", "driver"}) {

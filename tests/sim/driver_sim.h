@@ -78,6 +78,9 @@ class DriverSim {
   int core_writes() const { return world.writes("core"); }
   kube::Loop& loop(const std::string& process);
 
+  // Every write so far and the Services and addresses as they are now: what a failed test shows.
+  std::string story() const;
+
   // Called after every task that changed the store: invariants.
   void watch(std::function<void()> check) { checks_.push_back(std::move(check)); }
 

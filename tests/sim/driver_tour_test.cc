@@ -138,7 +138,7 @@ TEST(DriverTour, TheSameAddressAHundredTimes) {
   const std::string ip = sim.ip_of("web");
   for (int i = 0; i < 100; ++i) {
     sim.put_service("web2", "web");
-    ASSERT_TRUE(sim.eventually([&] { return sim.ingress("web2") == std::set{ip}; })) << i;
+    ASSERT_TRUE(sim.eventually([&] { return sim.ingress("web2") == std::set{ip}; })) << i << sim.story();
     sim.remove(DriverSim::service_path("web2"));
     ASSERT_TRUE(sim.eventually([&] { return !sim.get(DriverSim::service_path("web2")); })) << i;
   }
