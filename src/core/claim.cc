@@ -38,10 +38,6 @@ kube::Plan ClaimPass::run() {
   resolve();
   match();
   if (protect_and_stamp() || complete()) return std::move(plan_);
-  if (binding_) {
-    plan_.writes.push_back(std::move(*binding_));
-    return std::move(plan_);
-  }
   report();
   return std::move(plan_);
 }

@@ -52,7 +52,6 @@ class ClaimPass {
   void match_named();
   // Why the named address cannot be had now; nullopt if it can.
   std::optional<Wait> obstacle(const api::IPAddress& address);
-  bool is_first_in_line(const api::IPAddress& address);
   void wait(Wait wait);
 
   // status.addresses, and what became of the families.
@@ -74,7 +73,6 @@ class ClaimPass {
   std::vector<base::Family> open_;   // asked for, never reported, not counted: to be matched
   std::optional<Resolution> class_;  // only if something is open
   std::optional<Wait> wait_;
-  std::optional<kube::Write> binding_;  // of the named address
 };
 
 }  // namespace core

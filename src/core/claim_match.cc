@@ -1,6 +1,8 @@
 // Contract §3.7: how a claim takes part in matching.
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "api/names.h"
 #include "core/claim.h"
 #include "core/controller.h"
@@ -9,6 +11,12 @@
 #include "core/reasons.h"
 
 namespace core {
+namespace {
+
+// How long a claim waits for a named address that can be had before it says why it waits.
+constexpr base::Duration k_patience = std::chrono::seconds(5);
+
+}  // namespace
 
 void ClaimPass::match() {
   if (open_.empty()) return;
@@ -52,15 +60,18 @@ void ClaimPass::match_named() {
     wait({reason::address_not_found, fmt::format("IPAddress \"{}\" does not exist", claim_.addressName)});
     return;
   }
-  if (auto problem = obstacle(*address)) {
-    wait(std::move(*problem));
-    return;
+  auto problem = obstacle(*address);
+  // It can be had, and the address's key gives it to the oldest claim in line. Should that not happen soon, the claim
+  // says so.
+  const base::Duration had = view_.since("can-be-had/" + claim_.addressName, !problem);
+  if (!problem) {
+    problem = Wait{reason::address_not_available,
+                   fmt::format("IPAddress \"{}\" is awaited by an older claim, or cannot be bound at the moment",
+                               claim_.addressName),
+                   had < k_patience};
+    if (problem->quiet) plan_.then_look_after(k_patience - had);
   }
-  // From here on nothing but a write in flight, its own or another's, is in the way.
-  const bool ready =
-      is_protected() && !view_.busy(ref_of(*address)) && !view_.has_fact(binding_bucket(claim_, open_.front()));
-  if (ready) binding_ = bind(*address, claim_, "claim-bind-named");
-  wait({reason::waiting_for_provisioning, "", true});
+  wait(std::move(*problem));
 }
 
 std::optional<ClaimPass::Wait> ClaimPass::obstacle(const api::IPAddress& address) {
@@ -79,12 +90,13 @@ std::optional<ClaimPass::Wait> ClaimPass::obstacle(const api::IPAddress& address
                             base::to_string(open_.front()))};
   // It fits: from now on this claim is in line for it, whatever keeps it from being had at the moment.
   if (is_protected() || view_.failures() == 0) {
-    plan_.facts.push_back({named_bucket(name), age_order(claim_, counting_), claim_.meta.uid,
-                           kube::Key{std::string(k_claim), claim_.meta.ns, claim_.meta.name}});
+    const bool ready = is_protected() && !view_.has_fact(binding_bucket(claim_, value->family()));
+    plan_.facts.push_back({named_bucket(name), age_order(claim_, counting_), Waiting{claim_.meta.uid, ready}.text(),
+                           kube::Key{std::string(k_named), "", name}});
   }
   const bool names_us = address.claimRef && address.claimRef->ns == claim_.meta.ns &&
                         address.claimRef->name == claim_.meta.name && address.claimRef->uid == claim_.meta.uid;
-  if ((address.claimRef && !names_us) || !is_first_in_line(address))
+  if (address.claimRef && !names_us)
     return Wait{reason::address_bound_elsewhere,
                 fmt::format("IPAddress \"{}\" is bound to or reserved for another claim", name)};
   if (!is_matchable(address))
@@ -99,18 +111,6 @@ std::optional<ClaimPass::Wait> ClaimPass::obstacle(const api::IPAddress& address
         reason::address_not_available,
         fmt::format("IPAddress \"{}\" is not available: another object for the same IP takes precedence", name)};
   return std::nullopt;
-}
-
-// An address that waiting claims name goes to the oldest of them.
-bool ClaimPass::is_first_in_line(const api::IPAddress& address) {
-  bool first = true;
-  const std::pair own(age_order(claim_, counting_),
-                      kube::Key{std::string(k_claim), claim_.meta.ns, claim_.meta.name}.to_string());
-  view_.each_fact(named_bucket(address.meta.name), [&](std::string_view order, const kube::FactBucket::Value& value) {
-    first = std::pair(std::string(order), value.publisher.to_string()) >= own;
-    return false;
-  });
-  return first;
 }
 
 }  // namespace core

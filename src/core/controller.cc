@@ -50,7 +50,8 @@ kube::Controller controller() {
   c.watches = {watch_classes(), watch_addresses(), watch_claims()};
   c.reconcilers = {{std::string(k_claim), reconcile_claim, 0},
                    {std::string(k_address), reconcile_address, 0},
-                   {std::string(k_match), reconcile_match, 1}};
+                   {std::string(k_match), reconcile_match, 1},
+                   {std::string(k_named), reconcile_named, 1}};
   c.metrics = {
       {std::string(k_claims_bound_metric), "Claims that became Bound, by class.", kube::MetricSpec::Type::counter, {}},
       {std::string(k_bind_seconds_metric),

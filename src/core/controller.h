@@ -8,10 +8,11 @@
 
 namespace core {
 
-// Keys: claim/NAMESPACE/NAME, address/NAME, match/CLASS/FAMILY.
+// Keys: claim/NAMESPACE/NAME, address/NAME, match/CLASS/FAMILY, named/ADDRESS.
 inline constexpr std::string_view k_claim = "claim";
 inline constexpr std::string_view k_address = "address";
 inline constexpr std::string_view k_match = "match";
+inline constexpr std::string_view k_named = "named";
 
 // A controller that keeps nothing outside the cluster; every call gives an independent one.
 kube::Controller controller();

@@ -14,6 +14,25 @@ namespace {
 // An address whose patch was refused is tried again this often; others are served meanwhile.
 constexpr base::Duration k_retry_refused = std::chrono::seconds(30);
 
+// The claim behind a fact, if the family is still open. Its own pass comes before this one, but not while its writes
+// are in flight, so its facts may be behind.
+const api::IPAddressClaim* waiting_claim(kube::View& view, const kube::FactBucket::Value& fact, base::Family family) {
+  const auto* claim = view.get<api::IPAddressClaim>(fact.publisher.ns, fact.publisher.name);
+  if (claim == nullptr || claim->meta.uid != Waiting::parse(fact.value).uid || claim->meta.deleting) return nullptr;
+  if (!asks_for(*claim, family) || reported(*claim, family) != nullptr) return nullptr;
+  const Counting counting = count(view, *claim);
+  const bool has_one = std::ranges::any_of(counting.collected, [&](const Collected& c) {
+    return c.family == family && (c.verdict == Verdict::counts || c.verdict == Verdict::undecided);
+  });
+  return has_one ? nullptr : claim;
+}
+
+// Tells the claim that a patch for it is in flight.
+kube::Fact binding_fact(const api::IPAddressClaim& claim, base::Family family, const api::IPAddress& address) {
+  return {binding_bucket(claim, family), "", address.meta.name,
+          kube::Key{std::string(k_claim), claim.meta.ns, claim.meta.name}};
+}
+
 class MatchPass {
  public:
   MatchPass(kube::View& view, std::string pair, std::string class_name, base::Family family)
@@ -41,23 +60,12 @@ class MatchPass {
     const std::size_t most = std::min(k_portion, view_.count<api::IPAddress>(k_matchable, pair_)) + 1;
     std::size_t ready = 0;
     view_.each_fact(waiting_bucket(pair_), [&](std::string_view, const kube::FactBucket::Value& fact) {
-      const auto* claim = view_.get<api::IPAddressClaim>(fact.publisher.ns, fact.publisher.name);
-      const Waiting waiting = Waiting::parse(fact.value);
-      if (claim == nullptr || claim->meta.uid != waiting.uid || !still_waits(*claim)) return true;
-      claims_.push_back({claim, waiting.ready});
-      if (waiting.ready) ++ready;
+      const api::IPAddressClaim* claim = waiting_claim(view_, fact, family_);
+      if (claim == nullptr || !claim->addressName.empty()) return true;
+      if (!claim->className.empty() && claim->className != class_name_) return true;
+      claims_.push_back({claim, Waiting::parse(fact.value).ready});
+      if (claims_.back().ready) ++ready;
       return ready < most;
-    });
-  }
-
-  // The claim's own pass comes before this one, but not while its writes are in flight.
-  bool still_waits(const api::IPAddressClaim& claim) {
-    if (claim.meta.deleting || !claim.addressName.empty() || !asks_for(claim, family_)) return false;
-    if (!claim.className.empty() && claim.className != class_name_) return false;
-    if (reported(claim, family_) != nullptr) return false;
-    const Counting counting = count(view_, claim);
-    return std::ranges::none_of(counting.collected, [&](const Collected& c) {
-      return c.family == family_ && (c.verdict == Verdict::counts || c.verdict == Verdict::undecided);
     });
   }
 
@@ -86,8 +94,7 @@ class MatchPass {
 
   void give(const api::IPAddress& address, const api::IPAddressClaim& claim) {
     plan_.writes.push_back(bind(address, claim, "match"));
-    plan_.facts.push_back({binding_bucket(claim, family_), "", address.meta.name,
-                           kube::Key{std::string(k_claim), claim.meta.ns, claim.meta.name}});
+    plan_.facts.push_back(binding_fact(claim, family_, address));
   }
 
   // After a pass with a refused write, which one it was is not known: those that are tried again draw a token.
@@ -150,6 +157,29 @@ kube::Plan reconcile_match(const kube::Key& key, kube::View& view) {
     return plan;
   }
   return MatchPass(view, key.name, key.name.substr(0, slash), family).run();
+}
+
+kube::Plan reconcile_named(const kube::Key& key, kube::View& view) {
+  kube::Plan plan;
+  if (!view.has_fact(named_bucket(key.name))) {
+    plan.forget = true;
+    return plan;
+  }
+  const auto* address = view.get<api::IPAddress>(key.name);
+  if (address == nullptr || !is_matchable(*address) || view.busy(ref_of(*address))) return plan;
+  const auto value = value_of(*address);
+  if (!value || usability(view, *address) != Usability::usable) return plan;
+  view.each_fact(named_bucket(key.name), [&](std::string_view, const kube::FactBucket::Value& fact) {
+    const api::IPAddressClaim* claim = waiting_claim(view, fact, value->family());
+    if (claim == nullptr || claim->addressName != key.name) return true;
+    if (!claim->className.empty() && claim->className != address->className) return true;
+    if (Waiting::parse(fact.value).ready) {
+      plan.writes.push_back(bind(*address, *claim, "match-named"));
+      plan.facts.push_back(binding_fact(*claim, value->family(), *address));
+    }
+    return false;
+  });
+  return plan;
 }
 
 }  // namespace core

@@ -4,8 +4,11 @@
 //   by the pair's
 //                           key. A claim whose finalizer is not there yet waits too (so that its turn is not lost) but
 //                           is not bound.
-//   named/ADDRESS           a claim waits for this address and could use it; in age order. Published by claims.
-//   binding/NAMESPACE/NAME/FAMILY  a claimRef patch for this claim is in flight. Published by the pair's key.
+//   named/ADDRESS           a claim waits for this address and could use it; in age order. Published by claims, looked
+//   after by the
+//                           address's own key, which gives it to the first. The pairs' keys leave such an address
+//                           alone.
+//   binding/NAMESPACE/NAME/FAMILY  a claimRef patch for this claim is in flight. Published by the key that sends it.
 //   exhausted/CLASS/FAMILY  a waiting claim is left over and no address for it. Published by the pair's key. It flips
 //   rarely: while
 //                           demand exceeds supply, single addresses that come free do not end it.
@@ -43,5 +46,8 @@ kube::Write bind(const api::IPAddress& address, const api::IPAddressClaim& claim
 // Key match/CLASS/FAMILY. Works in portions of k_portion patches.
 inline constexpr std::size_t k_portion = 64;
 kube::Plan reconcile_match(const kube::Key& key, kube::View& view);
+
+// Key named/ADDRESS: claims that name one address, whatever their age beside others that wait.
+kube::Plan reconcile_named(const kube::Key& key, kube::View& view);
 
 }  // namespace core

@@ -193,5 +193,32 @@ TEST_F(Named, NotWhileAMatchForTheClaimIsInFlight) {
   EXPECT_EQ(ref("b"), "");
 }
 
+// Facts are gone after a restart, and whoever is planned first must not jump the queue or say something else for a
+// moment.
+TEST_F(Named, LineIsTheSameWhoeverIsPlannedFirst) {
+  make_address("a", "203.0.113.7");
+  settle();
+  make_named("z-old", "a");
+  make_named("a-young", "a");
+  settle();
+  EXPECT_EQ(phase("z-old"), "Bound");
+  EXPECT_EQ(phase("a-young"), "Pending");
+  expect_quiet();
+}
+
+TEST_F(Named, SaysSoWhenItCannotBeBoundForLong) {
+  make_address("a", "203.0.113.7");
+  settle();
+  make_named("web", "a");
+  const kube::Key key{"claim", "t", "web"};
+  world.execute(world.run(key));
+  kube::Plan plan = world.run(key);
+  EXPECT_TRUE(plan.sends_nothing());
+  ASSERT_TRUE(plan.revisit.has_value());
+  world.advance(*plan.revisit);
+  world.settle(key);  // its address's key did not get anywhere meanwhile
+  EXPECT_EQ(bound_reason("web"), "False/AddressNotAvailable");
+}
+
 }  // namespace
 }  // namespace core

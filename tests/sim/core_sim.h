@@ -156,6 +156,16 @@ class CoreSim {
   // Requests of the core that changed the store, and those that did not but were sent.
   int writes() const { return world.writes(k_user); }
   int sent() const { return world.writes(k_user, false); }
+  // Every request of the core since the audit was forgotten that would change something, for failure messages.
+  std::string audit() const {
+    std::string text;
+    for (const sandbox::AuditEntry& e : world.audit()) {
+      if (e.access.user != k_user) continue;
+      text += fmt::format("{} {} {}/{} {}{}\n", e.access.verb, e.access.resource, e.access.ns, e.access.name, e.code,
+                          e.changed ? "" : " unchanged");
+    }
+    return text;
+  }
   // Reasons of the events stored, each with the object's name.
   std::vector<std::string> events() {
     std::vector<std::string> reasons;
@@ -176,7 +186,7 @@ class CoreSim {
     world.crash("core");
     world.restart("core");
     EXPECT_TRUE(settle());
-    EXPECT_EQ(sent(), 0) << "a restart writes";
+    EXPECT_EQ(sent(), 0) << "a restart writes: " << audit();
     for (const std::string& problem : loop()->verify_settled()) ADD_FAILURE() << "after a restart: " << problem;
   }
 
