@@ -115,6 +115,9 @@ class AddressPass {
     if (address_.meta.deleting || !address_.from_class || !address_.phase.empty() || !ref || ref->uid.empty())
       return false;
     if (!address_.meta.has_finalizer(api::metallb::teardown)) return false;
+    // A restored copy was Bound under another uid, whatever its status says (contract §9.2).
+    const std::string* recorded = address_.meta.annotations.find(api::recorded_uid_annotation);
+    if (recorded != nullptr && *recorded != address_.meta.uid) return false;
     const auto* claim = view_.get<api::IPAddressClaim>(ref->ns, ref->name);
     if (claim != nullptr && claim->meta.uid == ref->uid) return false;
     if (!is_busy() && is_confirmed_unheld()) {

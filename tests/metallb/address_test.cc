@@ -324,6 +324,21 @@ TEST_F(AddressTest, AnAddressThatWasNeverPromisedGoesWithItsClaim) {
   EXPECT_THAT(placeholders(), IsEmpty());
 }
 
+// A backup tool restores without status; the copy is known by its recorded uid.
+TEST_F(AddressTest, ARestoredAddressIsNotTakenForOneThatWasNeverPromised) {
+  put_claim();
+  settle();
+  assign_home("iad-uid-web-v4", k_v4);
+  settle();
+  ASSERT_EQ(address(k_v4)->phase, "");
+  world.change<api::IPAddress>(
+      "", name_of(k_v4),
+      fmt::format(R"({{"metadata":{{"annotations":{{"{}":"the-uid-before"}}}}}})", api::recorded_uid_annotation));
+  world.vanish<api::IPAddressClaim>("tenant-a", "web");
+  settle();
+  EXPECT_NE(address(k_v4), nullptr);
+}
+
 TEST_F(AddressTest, AnAddressThatWasBoundIsNotDeletedByUs) {
   put_bound();
   world.vanish<api::IPAddressClaim>("tenant-a", "web");
