@@ -14,10 +14,14 @@ namespace {
 
 bool deletes(const api::IPAddress& address) { return address.reclaimPolicy == "Delete"; }
 
+// The fact alone may be old news: the key that published it may be backing off, and a deletion must not wait for that.
 bool is_binding_in_flight(kube::View& view, const api::IPAddressClaim& claim) {
   bool in_flight = false;
   for (const base::Family family : k_families) {
-    if (view.has_fact(binding_bucket(claim, family))) in_flight = true;
+    view.each_fact(binding_bucket(claim, family), [&](std::string_view, const kube::FactBucket::Value& address) {
+      in_flight = in_flight || view.busy({&api::IPAddress::kind().resource, "", address.value});
+      return true;
+    });
   }
   return in_flight;
 }

@@ -218,6 +218,42 @@ TEST_F(Counted, StatusThatSomebodyEmptiedIsWrittenAgain) {
   expect_quiet();
 }
 
+// Objects come and go, and an administrator names them freely: the record of what was served is kept all the same.
+TEST_F(Counted, NameOfALostAddressComesBackWithTheOtherFamily) {
+  make_address("x", "203.0.113.1");
+  make_claim("web", R"("className":"public","family":"Dual")");
+  settle();
+  EXPECT_EQ(reported("web"), "203.0.113.1");
+  world.vanish<Address>("", "x");
+  settle();
+  EXPECT_EQ(phase("web"), "Lost");
+  make_address("x", "2001:db8::1");
+  settle();
+  EXPECT_EQ(ref("x"), "t/web/uid-web");
+  EXPECT_EQ(reported("web"), "203.0.113.1 2001:db8::1");
+  EXPECT_EQ(phase("web"), "Lost");  // the IPv4 address is still missing, and nothing is matched in its place
+  make_address("y", "203.0.113.2");
+  settle();
+  EXPECT_EQ(ref("y"), "");
+  expect_quiet();
+}
+
+// The same name and family, another IP: not the address that was lost, but one that an administrator pre-binds takes
+// its place.
+TEST_F(Counted, NameOfALostAddressComesBackWithAnotherIp) {
+  make_bound_pair("web", "x", "203.0.113.1");
+  world.vanish<Address>("", "x");
+  make_address("x", "203.0.113.2");
+  settle();
+  EXPECT_EQ(phase("web"), "Lost");
+  EXPECT_EQ(ref("x"), "");
+  change_address("x", R"({"spec":{"claimRef":{"namespace":"t","name":"web"}}})");
+  settle();
+  EXPECT_EQ(phase("web"), "Bound");
+  EXPECT_EQ(reported("web"), "203.0.113.2");
+  expect_quiet();
+}
+
 // --- several objects for one IP ---
 
 TEST_F(Counted, OnlyTheSeniorOfSeveralIsUsed) {

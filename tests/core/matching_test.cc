@@ -256,6 +256,17 @@ TEST_F(Matching, KeyIsForgottenWhenNobodyWaits) {
   EXPECT_TRUE(world.run(key).forget);
 }
 
+TEST_F(Matching, DeletionDoesNotWaitForAKeyThatBacksOff) {
+  make_address("a", "203.0.113.1");
+  settle();
+  make_claims(1);
+  world.settle({"claim", "t", "c0000"});
+  ASSERT_EQ(world.run(key).writes.size(), 1U);  // refused; its fact stays until the key is planned again
+  world.remove<Claim>("t", "c0000");
+  world.settle({"claim", "t", "c0000"});
+  EXPECT_EQ(claim("c0000"), nullptr);
+}
+
 TEST_F(Matching, DeletionWaitsForAMatchInFlight) {
   make_address("a", "203.0.113.1", "public", R"(,"reclaimPolicy":"Delete")");
   settle();
