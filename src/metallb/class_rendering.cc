@@ -113,25 +113,35 @@ bool pool_differs(const ClassPass& pass, const object& spec) {
   return pass.pool == nullptr || !needed_patch(pass.pool->meta, pass.pool->spec, spec, pass.name).empty();
 }
 
-// Whether the pool would get addresses that it does not have.
-bool grows(const ClassPass& pass, const std::vector<std::string>& addresses) {
+// What a pass is about to add to a pool is published until the answer is known: the stores show it only then, and
+// nobody may plan the same addresses into another pool meanwhile.
+constexpr std::string_view k_growing_bucket = "class-pools-growing";
+
+// What the pool would get that it does not have.
+base::IpRangeSet added_by(const ClassPass& pass, const std::vector<std::string>& addresses) {
   base::IpRangeSet added = pool_ranges(addresses);
-  if (pass.pool == nullptr) return !added.empty();
+  if (pass.pool == nullptr) return added;
   const base::IpRangeSet present = pool_ranges(pass.pool->addresses);
   for (const base::IpRange& range : present.ranges()) added.remove(range);
-  return !added.empty();
+  return added;
 }
 
-// A pool of another class is being written, so what it has cannot be known before that is answered.
-bool others_are_in_flight(ClassPass& pass) {
-  bool in_flight = false;
-  pass.view.each<api::IPAddressClass>(k_own_classes_index, "", [&](const api::IPAddressClass& other) {
-    const kube::Ref ref{&api::IPAddressPool::kind().resource, pass.settings.metallb_namespace,
-                        pool_name(other.meta.name)};
-    in_flight = other.meta.name != pass.name && pass.view.busy(ref);
-    return !in_flight;
+bool is_being_added_elsewhere(ClassPass& pass, const base::IpRangeSet& added) {
+  bool found = false;
+  if (added.empty()) return found;
+  pass.view.each_fact(k_growing_bucket, [&](std::string_view class_name, const kube::FactBucket::Value& entry) {
+    const auto range = class_name.starts_with(pass.name + "/") ? std::nullopt : pool_entry(entry.value);
+    found = range && added.intersects(*range);
+    return !found;
   });
-  return in_flight;
+  return found;
+}
+
+void announce(ClassPass& pass, const base::IpRangeSet& added) {
+  for (const base::IpRange& range : added.ranges()) {
+    std::string text = entry_text(range);
+    pass.plan.facts.push_back({std::string(k_growing_bucket), pass.name + "/" + text, text, {}});
+  }
 }
 
 bool fits(const Aggregation& aggregation, const Aggregation& limits) {
@@ -187,10 +197,13 @@ Rendered plan_rendering(ClassPass& pass, const Wanted& wanted) {
   // advertisement goes first where the pool's entries get smaller.
   const bool in_the_way =
       pass.bgp != nullptr && !pass.bgp->meta.deleting && !fits(aggregation_of(pass.bgp->spec), limits);
-  if (pool_changes && grows(pass, wanted.addresses) && others_are_in_flight(pass)) {
+  const base::IpRangeSet added = added_by(pass, wanted.addresses);
+  if (pool_changes && is_being_added_elsewhere(pass, added)) {
     result.settled = false;
   } else if (!pass.foreign_pool && !(pool_changes && in_the_way)) {
+    const std::size_t before = pass.plan.writes.size();
     rendering.keep(pass.pool, spec, "class-pool");
+    if (pass.plan.writes.size() > before) announce(pass, added);
   } else if (pool_changes && wanted.advertise == nullptr) {
     rendering.stop_aggregating(pass.bgp);
   }

@@ -352,22 +352,28 @@ TEST(ClassOverlapTest, AnOlderClassThatIsEditedWaitsForTheYoungerOnesPool) {
   EXPECT_EQ(w.condition("younger", "ParametersValid"), "True Valid");
 }
 
-TEST(ClassOverlapTest, APoolOnlyGrowsWhenNoOtherIsBeingWritten) {
+TEST(ClassOverlapTest, WhatIsBeingAddedToAnotherPoolIsTaken) {
   ClassWorld w;
   w.put_class("first", k_29);
-  w.put_class("second", k_other);
-  // What is being written into the other pool is not known yet: it may be what this class wants.
-  const kube::Ref other{&api::IPAddressPool::kind().resource, "metallb-system", "iad-second"};
-  w.world.begin_write(other);
+  // A write of "second" is under way, or its outcome is unknown: stores do not show it.
+  const auto plan_of = [&](std::string_view parameters) {
+    ClassWorld other;
+    other.put_class("second", parameters);
+    return other.run("second");
+  };
+  w.world.publish(class_key("second"), plan_of(R"({"addresses":["203.0.113.6-203.0.113.9"]})").facts);
   w.settle("first");
   EXPECT_EQ(w.pool("first"), nullptr);
-  w.world.end_write(other);
+  w.world.publish(class_key("second"), plan_of(R"({"addresses":["203.0.113.8-203.0.113.9"]})").facts);
   EXPECT_TRUE(w.is_woken("first"));
   w.settle("first");
-  EXPECT_NE(w.pool("first"), nullptr);
+  EXPECT_NE(w.pool("first"), nullptr) << "other addresses are in nobody's way";
   // To shrink it needs nobody's leave.
-  w.world.begin_write(other);
+  w.world.publish(class_key("second"), plan_of(R"({"addresses":["203.0.113.2"]})").facts);
   w.edit_class("first", R"({"addresses":["203.0.113.2"]})", 2);
+  const kube::Plan plan = w.run("first");
+  EXPECT_THAT(plan.facts, IsEmpty());
+  w.world.execute(plan);
   w.settle("first");
   EXPECT_THAT(w.addresses("first"), ElementsAre("203.0.113.2/32"));
 }
