@@ -46,7 +46,7 @@ inline constexpr std::string_view ip_address = "metallb.drivers.local.sdn.cozyst
 inline constexpr std::string_view claim_namespace = "metallb.drivers.local.sdn.cozystack.io/claim-namespace";
 inline constexpr std::string_view claim_name = "metallb.drivers.local.sdn.cozystack.io/claim-name";
 inline constexpr std::string_view class_label = "metallb.drivers.local.sdn.cozystack.io/class";
-// When the driver last made MetalLB look at a placeholder again. Read by nobody.
+// How often the driver has made MetalLB look at this Service again. Only that it changes matters.
 inline constexpr std::string_view touched = "metallb.drivers.local.sdn.cozystack.io/touched";
 inline constexpr std::string_view awaiting_pool = "iad-awaiting-claim";
 

@@ -16,6 +16,7 @@
 #include "metallb/finalizers.h"
 #include "metallb/indexes.h"
 #include "metallb/ledger.h"
+#include "metallb/metrics.h"
 #include "metallb/names.h"
 #include "metallb/placeholder.h"
 #include "metallb/reasons.h"
@@ -32,10 +33,6 @@ using std::chrono::seconds;
 constexpr base::Duration k_reserve_patience = seconds(5);
 // After a pin that did not land: how often the handoff is tried again.
 constexpr base::Duration k_retry_refill = seconds(120);
-// MetalLB does not look again by itself at a Service it could not serve, and forgets to when its own write of the
-// Service that had the address fails: a hold that does not land in this time is touched, and then once in each refill.
-constexpr base::Duration k_touch_after = seconds(2);
-constexpr base::Duration k_touch_refill = seconds(60);
 
 class AddressPass {
  public:
@@ -61,13 +58,15 @@ class AddressPass {
     const bool handing_over = announcing_ && !shown_;
     const base::Duration trying = view_.since("handing-over", handing_over);
     const base::Duration released = view_.since("released", handing_over && holds_.best == nullptr);
+    const base::Duration unlanded = view_.since("unlanded", holds_.best != nullptr && is_shown_by_nobody());
     if (handing_over) {
       hand_over(trying, released);
     } else if (announcing_) {
       remove_holds("hold-release");
     } else if (!attached_ || !shown_ || !holds_.empty()) {
-      hold();
+      hold(unlanded);
     }  // else its pin was stripped: MetalLB leaves it the address, and the pin comes back
+    observe_gap();
     clear_association();
     reserve_while_unheld();
     judge_phase();
@@ -127,7 +126,7 @@ class AddressPass {
   }
 
   // Driver design §5: the hold exists, is what it should be, and is the only one.
-  void hold() {
+  void hold(base::Duration unlanded) {
     const api::Service* best = holds_.best;
     if (best == nullptr) {
       create_hold("hold-create");
@@ -138,26 +137,13 @@ class AddressPass {
     } else if (json::object repair = hold_repair(*best, address_, ip_); !repair.empty()) {
       const bool fresh = !is_recorded(*best) && !best->ingress.empty();
       plan_.writes.push_back(kube::patch(services(), *best, std::move(repair), fresh ? "hold-record" : "hold-repair"));
+    } else if (is_shown_by_nobody()) {
+      touch(plan_, *best, unlanded);
     }
     for (const api::Service* other : holds_.others) {
       if (holds_.landed(ip_) || !shows(*other, ip_)) remove_hold(*other, "hold-surplus");
     }
     if (!holds_.landed(ip_)) publish_gap();
-    touch_if_silent();
-  }
-
-  void touch_if_silent() {
-    const api::Service* hold = holds_.best;
-    const bool silent = hold != nullptr && is_recorded(*hold) && !hold->meta.deleting && hold->ingress.empty() &&
-                        plan_.writes.empty() && !is_busy(*hold) && !is_taken();
-    const base::Duration lasted = view_.since("hold-silent", silent);
-    if (!silent) return;
-    if (lasted < k_touch_after) return plan_.then_look_after(k_touch_after - lasted);
-    const bool first = !hold->meta.annotations.contains(api::metallb::touched);
-    const base::Duration wait = view_.throttle("touch", 1, k_touch_refill);
-    if (wait > base::Duration::zero() && !first) return plan_.then_look_after(wait);
-    if (wait == base::Duration::zero()) plan_.spends.emplace_back("touch");
-    plan_.writes.push_back(kube::patch(services(), *hold, touch(view_.wall_text()), "hold-touch"));
   }
 
   void create_hold(std::string step) {
@@ -221,6 +207,8 @@ class AddressPass {
     plan_.facts.push_back(gap_fact(address_.className, ip_.family()));
   }
 
+  bool is_shown_by_nobody() { return view_.count<api::Service>(k_service_shown_index, ip_.to_string()) == 0; }
+
   // Somebody who will not let go by our doing shows it: it cannot fall to a placeholder of ours.
   bool is_taken() {
     bool taken = false;
@@ -252,6 +240,18 @@ class AddressPass {
     const base::Duration lasted = view_.since("release-stuck", letting_go);
     if (letting_go && lasted < limit) plan_.then_look_after(limit - lasted);
     return letting_go && lasted >= limit;
+  }
+
+  // From the moment that nobody shows the address until somebody of ours does.
+  void observe_gap() {
+    const bool held =
+        holds_.landed(ip_) || std::ranges::any_of(holds_.others, [&](const auto* h) { return shows(*h, ip_); });
+    const base::Duration lasted = view_.since("gap", true);
+    if (address_.associatedTo && !held && !shown_) return;
+    view_.since("gap", false);
+    if (lasted > base::Duration::zero()) {
+      plan_.observations.push_back({std::string(k_gap_metric), std::chrono::duration<double>(lasted).count(), {}});
+    }
   }
 
   // Detach, last but one step: the workload is rid of our keys, and the hold has the address.

@@ -156,7 +156,7 @@ class ClaimPass {
       return remove(*placeholder, "placeholder-stripped");
     }
     if (!is_needed(*placeholder)) return;
-    if (placeholder->ingress.empty()) return wait_for_backend(family);
+    if (placeholder->ingress.empty()) return wait_for_backend(family, *placeholder);
     observe(family, *placeholder);
   }
 
@@ -192,11 +192,15 @@ class ClaimPass {
     complain(reason::queued, "waits for its turn among the claims of class " + claim_->status_className);
   }
 
-  void wait_for_backend(base::Family family) {
+  void wait_for_backend(base::Family family, const api::Service& placeholder) {
     const std::string name = wait_name("backend", family);
     if (supply(family) == k_supply_exhausted) {
       if (lasts(name, k_turn_patience)) exhausted(family);
-    } else if (lasts(name, context_.options.backend_patience)) {
+      return;
+    }
+    const bool silent = lasts(name, context_.options.backend_patience);
+    if (!view_.busy(ref(placeholder))) touch(plan_, placeholder, view_.since(name, true));
+    if (silent) {
       complain(reason::backend_silent, "MetalLB has not assigned an address of class " + claim_->status_className +
                                            " yet: see whether its controller is running");
     }

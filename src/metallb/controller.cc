@@ -10,6 +10,7 @@
 #include "metallb/class.h"
 #include "metallb/context.h"
 #include "metallb/indexes.h"
+#include "metallb/metrics.h"
 #include "metallb/names.h"
 #include "metallb/placeholder.h"
 #include "metallb/reconcilers.h"
@@ -107,6 +108,7 @@ std::vector<kube::Rule> rules(const Options& options) {
       {"", "services", "", {"get", "list", "watch", "patch"}},
       {"", "services", options.placeholder_namespace, {"create", "delete"}},
       {"", "namespaces", "", {"get", "list", "watch", "create"}},
+      {"events.k8s.io", "events", "", {"create", "patch"}},
   };
   all.insert(all.end(), own.begin(), own.end());
   return all;
@@ -144,6 +146,10 @@ kube::Controller controller(const Options& options) {
   // open.
   add(k_pool_reconciler, reconcile_pool, 1);
   driver.initial_keys = {{std::string(k_namespace_reconciler), "", options.placeholder_namespace}};
+  driver.metrics = {{std::string(k_gap_metric),
+                     "Seconds for which nobody had an address that was handed over with a gap.",
+                     kube::MetricSpec::Type::histogram,
+                     {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}}};
   driver.rules = rules(options);
   return driver;
 }

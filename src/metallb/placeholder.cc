@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json/array.hpp>
+#include <charconv>
 #include <tuple>
 #include <utility>
 
@@ -244,11 +245,23 @@ json::object hold_repair(const api::Service& hold, const api::IPAddress& address
   return patch;
 }
 
-json::object touch(std::string_view when) { return {{"metadata", {{"annotations", {{api::metallb::touched, when}}}}}}; }
-
 bool is_beyond_repair(const Options& options, const api::Service& hold, const base::IpAddress& ip) {
   if (hold.ipFamilies.empty() || hold.ipFamilies.front() != base::to_string(ip.family())) return true;
   return hold.type == "LoadBalancer" && hold.loadBalancerClass.value_or("") != options.load_balancer_class;
+}
+
+void touch(kube::Plan& plan, const api::Service& service, base::Duration waited) {
+  constexpr int most = 8;  // three hours and a half: then MetalLB's own resync is near
+  const std::string_view text = service.meta.annotations.get(api::metallb::touched);
+  int before = 0;
+  std::from_chars(text.data(), text.data() + text.size(), before);
+  if (before < 0 || before > most) return;
+  base::Duration due = std::chrono::seconds(2);
+  for (int i = 0; i < before; ++i) due *= 3;
+  if (waited < due) return plan.then_look_after(due - waited);
+  json::object annotations{{api::metallb::touched, std::to_string(before + 1)}};
+  plan.writes.push_back(kube::patch(api::Service::kind().resource, service,
+                                    {{"metadata", json::object{{"annotations", std::move(annotations)}}}}, "touch"));
 }
 
 bool Holds::includes(const api::Service& service) const {

@@ -44,10 +44,13 @@ boost::json::object hold_body(const Options& options, const api::IPAddress& addr
 
 // Merge patch that makes a proper hold of this address out of `hold`; empty if it is one.
 boost::json::object hold_repair(const api::Service& hold, const api::IPAddress& address, const base::IpAddress& ip);
-// Merge patch that changes nothing of a placeholder but makes MetalLB look at it again; `when` is RFC 3339.
-boost::json::object touch(std::string_view when);
 // What no patch can repair: family or loadBalancerClass. Such a Service is replaced.
 bool is_beyond_repair(const Options& options, const api::Service& hold, const base::IpAddress& ip);
+
+// MetalLB looks only once at what it cannot serve, and it forgets to look again when its own write of the Service that
+// had the address fails. A Service that has waited in vain for `waited` is touched after 2 s, 6 s, 18 s, …, so that it
+// is looked at again: added to the plan when due, otherwise the plan looks again then. Nine times at most.
+void touch(kube::Plan& plan, const api::Service& service, base::Duration waited);
 
 // The placeholders of one address.
 struct Holds {

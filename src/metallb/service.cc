@@ -54,6 +54,7 @@ class ServicePass {
     } else if (!attach()) {
       letting_go = carries_our_keys(service_);
     }
+    touch_pin(keeps);
     const base::Duration since = view_.since("letting-go", letting_go);
     if (letting_go) let_go(since);
     tidy();
@@ -275,6 +276,18 @@ class ServicePass {
     return true;
   }
 
+  // The pin is there, the hold is gone, and nothing happens.
+  void touch_pin(bool keeps) {
+    const auto is_waiting = [&](const api::IPAddress* address) {
+      const base::IpAddress ip = *value_of(*address);
+      return is_announcing(service_, ip) && view_.count<api::Service>(k_service_shown_index, ip.to_string()) == 0 &&
+             find_holds(view_, context_.options, *address, ip).empty();
+    };
+    const bool waits = keeps && plan_.writes.empty() && std::ranges::any_of(mine_, is_waiting);
+    const base::Duration waited = view_.since("unlanded", waits);
+    if (waits) touch(plan_, service_, waited);
+  }
+
   // --- detach ---
 
   // Addresses of the ledger that MetalLB may have given to the Service.
@@ -336,7 +349,7 @@ class ServicePass {
     const bool wrote_pin = current.get(api::metallb::pinned) == "true";
     json::object annotations;
     if (wrote_pin && current.contains(api::metallb::pin)) annotations[api::metallb::pin] = nullptr;
-    for (const std::string_view key : {api::metallb::pinned, api::metallb::service_uid}) {
+    for (const std::string_view key : {api::metallb::pinned, api::metallb::service_uid, api::metallb::touched}) {
       if (current.contains(key)) annotations[key] = nullptr;
     }
     if ((wrote_pin || shows_ours) && service_.type == "LoadBalancer") {

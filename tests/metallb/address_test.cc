@@ -256,6 +256,23 @@ TEST_F(AddressTest, TheLabelDerivedFromTheAddressIsAccepted) {
   EXPECT_THAT(placeholders(), ElementsAre(hold_name("custom")));
 }
 
+TEST_F(AddressTest, AHoldThatWaitsInVainIsTouched) {
+  put_address(k_v4);
+  settle();
+  settle_after(seconds(2));
+  EXPECT_EQ(annotation(*hold(k_v4), m::touched), "1");
+  settle_after(seconds(1));
+  EXPECT_EQ(annotation(*hold(k_v4), m::touched), "1");
+  settle_after(seconds(4));
+  EXPECT_EQ(annotation(*hold(k_v4), m::touched), "2");
+  // Not while somebody has the address: it is not for MetalLB to look.
+  put_service("thief", "");
+  assign("tenant-a", "thief", {std::string(k_v4)});
+  settle();
+  settle_after(seconds(100));
+  EXPECT_EQ(annotation(*hold(k_v4), m::touched), "2");
+}
+
 // 35
 TEST_F(AddressTest, TeardownOfAnAttachedAddressFreesTheServiceFirst) {
   put_bound();

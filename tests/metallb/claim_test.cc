@@ -311,13 +311,16 @@ TEST_F(ClaimTest, TheConditionGoesWithTheServing) {
   EXPECT_EQ(provisioning(), "");
 }
 
-TEST_F(ClaimTest, ASilentBackendIsSaidAfterAWhile) {
+TEST_F(ClaimTest, ASilentBackendIsTouchedThenToldOf) {
   put_claim();
   settle();
-  EXPECT_EQ(settle_after(seconds(9)), 0);
   settle_after(seconds(2));
+  EXPECT_EQ(annotation(*drawn(), m::touched), "1");
+  EXPECT_EQ(provisioning(), "");
+  settle_after(seconds(9));
   EXPECT_EQ(provisioning(), "False/BackendSilent");
-  EXPECT_EQ(settle_after(seconds(60)), 0);
+  EXPECT_EQ(annotation(*drawn(), m::touched), "2");
+  EXPECT_EQ(settle_after(seconds(2)), 0);
 }
 
 TEST_F(ClaimTest, ItsPlaceholderThatLostItsLabelIsReplaced) {

@@ -592,6 +592,40 @@ TEST_F(ServiceTest, APinThatDoesNotLandIsHeldAgainAndTriedAgain) {
   EXPECT_EQ(hold(k_v4), nullptr);
 }
 
+// MetalLB does not look again by itself at what it could not serve.
+TEST_F(ServiceTest, APinThatWaitsIsTouchedMoreAndMoreRarely) {
+  put_bound();
+  put_service();
+  settle();
+  const auto touches = [&] { return annotation(*service(), m::touched); };
+  settle_after(seconds(1));
+  EXPECT_EQ(touches(), "");
+  settle_after(seconds(1));
+  EXPECT_EQ(touches(), "1");
+  settle_after(seconds(3));
+  EXPECT_EQ(touches(), "1");
+  settle_after(seconds(1));
+  EXPECT_EQ(touches(), "2");
+  assign("tenant-a", "app", {std::string(k_v4)});
+  settle();
+  annotate("app", api::claim_annotation, "null");
+  settle();
+  EXPECT_FALSE(service()->meta.annotations.contains(m::touched));
+}
+
+TEST_F(ServiceTest, TheGapIsMeasured) {
+  put_bound();
+  put_service();
+  settle();
+  ASSERT_EQ(hold(k_v4), nullptr);
+  world.advance(std::chrono::milliseconds(250));
+  assign("tenant-a", "app", {std::string(k_v4)});
+  const kube::Plan seen = plan(address_key(name_of(k_v4)));
+  ASSERT_EQ(seen.observations.size(), 1u);
+  EXPECT_DOUBLE_EQ(seen.observations[0].value, 0.25);
+  EXPECT_TRUE(plan(address_key(name_of(k_v4))).observations.empty());
+}
+
 TEST_F(ServiceTest, PlaceholdersAreNoWorkloads) {
   put_bound();
   world.change<api::Service>(k_home, "iad-ip-203-0-113-1",

@@ -81,7 +81,8 @@ class Invariants {
     if (find(service, {"metadata", "labels", m::ip_address}) != nullptr) return;
     if (name != "metallb-iad-system/iad-" + it->second + "-v4" &&
         name != "metallb-iad-system/iad-" + it->second + "-v6") {
-      if (stolen_.insert(name + ip).second) ++own_theft;
+      if (stolen_.insert(name + ip).second && ++own_theft == 1)
+        ADD_FAILURE() << name << " stole " << ip << sim_.story();
     }
   }
 

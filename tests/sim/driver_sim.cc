@@ -270,7 +270,8 @@ std::string DriverSim::story() const {
 }
 
 void DriverSim::expect_rest() {
-  ASSERT_TRUE(world.settle()) << "never at rest";
+  world.run_for(seconds(70));  // what follows at its own pace: a class's capacity
+  ASSERT_TRUE(world.settle(seconds(10))) << "never at rest";
   for (const std::string process : {"core", "driver"}) {
     if (!world.running(process)) continue;
     EXPECT_THAT(loop(process).verify_settled(), ::testing::IsEmpty()) << process;
@@ -284,7 +285,6 @@ void DriverSim::restart(const std::string& process) {
 }
 
 void DriverSim::expect_restart_writes_nothing() {
-  world.run_for(seconds(70));  // what follows at its own pace: a class's capacity
   expect_rest();
   world.forget_audit();
   restart("core");
