@@ -99,18 +99,7 @@ void AddressPass::validate() {
   }
 }
 
-bool AddressPass::confirmed() {
-  if (!address_.claimRef) return true;
-  const kube::Ref claim = claim_ref(*address_.claimRef);
-  bool all = view_.confirmed(claim);
-  plan_.confirms.push_back({claim});
-  if (holder_.instead != nullptr) {
-    all = all && view_.confirmed(ref_of(*holder_.instead));
-    plan_.confirms.push_back({ref_of(*holder_.instead)});
-  }
-  if (all) plan_.confirms.clear();
-  return all;
-}
+bool AddressPass::confirmed() { return api::confirm(view_, plan_, api::evidence(view_, address_, holder_)); }
 
 // Claim gone, another uid, or a live claim that does not count it: by this address's own policy, after live reads.
 bool AddressPass::reclaim() {

@@ -36,7 +36,7 @@ class AddressPass {
   // (§9.2).
   bool is_restored() const;
   bool is_usable() const { return use_ == Usability::usable; }
-  // Asks for live reads of the claim and of what counts instead of this address; true once they are answered.
+  // Asks for live reads of what the verdict rests on; true once they are answered.
   bool confirmed();
 
   kube::View& view_;

@@ -1,21 +1,12 @@
 #include "core/indexes.h"
 
+#include "api/holds.h"
 #include "api/names.h"
-#include "core/holds.h"
 
 namespace core {
 namespace {
 
 const api::IPAddress& address_of(const kube::Object& object) { return static_cast<const api::IPAddress&>(object); }
-
-void by_claim(const kube::Object& object, std::vector<kube::IndexEntry>& entries) {
-  const auto& ref = address_of(object).claimRef;
-  if (ref) entries.push_back({claim_bucket(ref->ns, ref->name, ref->uid), ""});
-}
-
-void by_value(const kube::Object& object, std::vector<kube::IndexEntry>& entries) {
-  if (const auto value = value_of(address_of(object))) entries.push_back({value->to_string(), ""});
-}
 
 void by_pair(const kube::Object& object, std::vector<kube::IndexEntry>& entries) {
   const api::IPAddress& address = address_of(object);
@@ -30,22 +21,12 @@ void by_default(const kube::Object& object, std::vector<kube::IndexEntry>& entri
 
 }  // namespace
 
-std::string claim_bucket(std::string_view ns, std::string_view name, std::string_view uid) {
-  std::string bucket(ns);
-  bucket.append("/").append(name).append("/").append(uid);
-  return bucket;
-}
-
 std::string pair_bucket(std::string_view class_name, base::Family family) {
   return std::string(class_name).append("/").append(base::to_string(family));
 }
 
-std::vector<kube::IndexSpec> holding_indexes() {
-  return {{std::string(k_by_claim), by_claim}, {std::string(k_by_value), by_value}};
-}
-
 std::vector<kube::IndexSpec> address_indexes() {
-  std::vector<kube::IndexSpec> indexes = holding_indexes();
+  std::vector<kube::IndexSpec> indexes = api::holding_indexes();
   indexes.push_back({std::string(k_matchable), by_pair});
   return indexes;
 }

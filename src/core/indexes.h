@@ -11,15 +11,6 @@
 
 namespace core {
 
-// IPAddress by the claim that its claimRef names; bucket claim_bucket(). Addresses that former claims of the same name
-// left behind are in other buckets and cost nothing.
-inline constexpr std::string_view k_by_claim = "claim";
-// `uid` is empty for pre-bindings that are not completed.
-std::string claim_bucket(std::string_view ns, std::string_view name, std::string_view uid);
-
-// IPAddress by canonical text of its value.
-inline constexpr std::string_view k_by_value = "value";
-
 // Matchable IPAddress (contract §3a, as far as the object itself tells) by class and family, in name order.
 inline constexpr std::string_view k_matchable = "matchable";
 // "CLASS/IPv4" or "CLASS/IPv6".
@@ -28,9 +19,7 @@ std::string pair_bucket(std::string_view class_name, base::Family family);
 // IPAddressClass marked as the default and not being deleted; bucket "".
 inline constexpr std::string_view k_default_classes = "default";
 
-// What holds.h reads. A controller that asks who holds an address declares these for its IPAddress watch.
-std::vector<kube::IndexSpec> holding_indexes();
-// All that the core declares for IPAddress.
+// All that the core declares for IPAddress, with what the *holds* rule reads.
 std::vector<kube::IndexSpec> address_indexes();
 std::vector<kube::IndexSpec> class_indexes();
 

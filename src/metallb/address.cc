@@ -45,7 +45,7 @@ class AddressPass {
         holds_(find_holds(view, context.options, address, ip)) {}
 
   kube::Plan live() {
-    if (!is_senior(view_, address_, ip_)) {
+    if (!is_senior(view_, address_)) {
       reserve(false, reason::duplicate, "another IPAddress object stands for this address");
       write_address();
       return std::move(plan_);
@@ -81,11 +81,11 @@ class AddressPass {
     if (!holds_.empty()) {
       if (holds_.best != nullptr ||
           std::ranges::any_of(holds_.others, [](const auto* h) { return !h->meta.deleting; })) {
-        if (is_confirmed_unheld()) remove_holds("hold-teardown");
+        if (is_confirmed_unheld(view_, plan_, address_, true)) remove_holds("hold-teardown");
       }
       return std::move(plan_);
     }
-    if (!is_busy() && is_confirmed_unheld()) {
+    if (!is_busy() && is_confirmed_unheld(view_, plan_, address_, false)) {
       plan_.writes.push_back(
           kube::patch(resource(), address_, without_finalizer(address_, api::metallb::teardown), "address-teardown"));
     }
@@ -99,15 +99,6 @@ class AddressPass {
   bool is_busy() { return view_.busy({&resource(), "", address_.meta.name}); }
   bool is_busy(const api::Service& hold) { return view_.busy({&services(), hold.meta.ns, hold.meta.name}); }
 
-  // Contract §6.4: only what a live read has shown counts as the claim's absence.
-  bool is_confirmed_unheld() {
-    if (!address_.claimRef) return true;
-    const kube::Ref claim{&api::IPAddressClaim::kind().resource, address_.claimRef->ns, address_.claimRef->name};
-    if (view_.confirmed(claim)) return true;
-    plan_.confirms = {{claim}};
-    return false;
-  }
-
   // Contract §6.2: the claim went before the address was ever Bound. Nobody has been promised it.
   bool was_never_promised() {
     const auto& ref = address_.claimRef;
@@ -119,7 +110,7 @@ class AddressPass {
     if (recorded != nullptr && *recorded != address_.meta.uid) return false;
     const auto* claim = view_.get<api::IPAddressClaim>(ref->ns, ref->name);
     if (claim != nullptr && claim->meta.uid == ref->uid) return false;
-    if (!is_busy() && is_confirmed_unheld()) {
+    if (!is_busy() && is_confirmed_unheld(view_, plan_, address_, false)) {
       plan_.writes.push_back(kube::remove(resource(), address_, true, "address-unpromised"));
     }
     return true;

@@ -19,14 +19,6 @@ kube::IndexSpec index(std::string_view name, F entries) {
           [entries](const kube::Object& object, Entries& out) { entries(static_cast<const T&>(object), out); }};
 }
 
-void by_claim(const api::IPAddress& address, Entries& out) {
-  if (address.claimRef) out.push_back({slash(address.claimRef->ns, address.claimRef->name), age_order(address.meta)});
-}
-
-void by_value(const api::IPAddress& address, Entries& out) {
-  if (const auto value = value_of(address)) out.push_back({value->to_string(), age_order(address.meta)});
-}
-
 void by_service(const api::IPAddress& address, Entries& out) {
   if (address.associatedTo && address.associatedTo->kind == "Service") {
     out.push_back({slash(address.associatedTo->ns, address.associatedTo->name), ""});
@@ -53,10 +45,10 @@ std::string slash(std::string_view ns, std::string_view name) {
 std::string pool_bucket(std::string_view pool, base::Family family) { return slash(pool, base::to_string(family)); }
 
 std::vector<kube::IndexSpec> address_indexes() {
-  return {index<api::IPAddress>(k_address_claim_index, by_claim),
-          index<api::IPAddress>(k_address_value_index, by_value),
-          index<api::IPAddress>(k_address_service_index, by_service),
-          index<api::IPAddress>(k_address_label_index, by_label)};
+  std::vector<kube::IndexSpec> indexes = api::holding_indexes();
+  indexes.push_back(index<api::IPAddress>(k_address_service_index, by_service));
+  indexes.push_back(index<api::IPAddress>(k_address_label_index, by_label));
+  return indexes;
 }
 
 std::vector<kube::IndexSpec> service_indexes(const Options& options) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/holds.h"
 #include "base/ip.h"
 #include "kube/store.h"
 #include "metallb/controller.h"
@@ -14,14 +15,13 @@ namespace metallb {
 
 std::string slash(std::string_view ns, std::string_view name);
 
-// IPAddress by "ns/name" of its claimRef.
-inline constexpr std::string_view k_address_claim_index = "claim";
 // IPAddress by canonical text of its value.
-inline constexpr std::string_view k_address_value_index = "value";
+inline constexpr std::string_view k_address_value_index = api::k_by_value;
 // IPAddress by "ns/name" of the Service in associatedTo.
 inline constexpr std::string_view k_address_service_index = "service";
 // IPAddress by every label value that a placeholder of it may carry (driver design §1, `ip-address`).
 inline constexpr std::string_view k_address_label_index = "label";
+// With what the *holds* rule reads.
 std::vector<kube::IndexSpec> address_indexes();
 
 // Service by "ns/name" of the claim it names, oldest first. Not for placeholders.

@@ -1,18 +1,17 @@
 // The ledger (IPAddress objects) as the driver reads it: which address counts for which claim (contract §2 "Holds",
-// §3.3, §4.3). Pure functions of what the view shows.
+// §3.3, §4.3). The rule itself is api/holds.h, the same for all. Pure functions of what the view shows.
 #pragma once
 
-#include <optional>
 #include <vector>
 
+#include "api/holds.h"
 #include "api/ipam.h"
 #include "base/ip.h"
 #include "kube/view.h"
 
 namespace metallb {
 
-// The address as a value; nullopt where the text is no address that a claim may get.
-std::optional<base::IpAddress> value_of(const api::IPAddress& address);
+using api::value_of;
 
 // The families that a claim asks for, IPv4 first.
 std::vector<base::Family> families_of(const api::IPAddressClaim& claim);
@@ -35,9 +34,13 @@ struct Halves {
 Halves counted(kube::View& view, const api::IPAddressClaim& claim);
 
 // Of several objects for one IP, whether this is the one that stands (contract §4.3).
-bool is_senior(kube::View& view, const api::IPAddress& address, const base::IpAddress& value);
+bool is_senior(kube::View& view, const api::IPAddress& address);
 
 // The live claim that holds the address, or null.
 const api::IPAddressClaim* holder_of(kube::View& view, const api::IPAddress& address);
+
+// Contract §6.4: whether live reads have shown, for this pass, that no live claim holds the address; else the plan asks
+// for them. `itself`: read the address live as well, which a write guarded by its version makes needless.
+bool is_confirmed_unheld(kube::View& view, kube::Plan& plan, const api::IPAddress& address, bool itself);
 
 }  // namespace metallb

@@ -127,8 +127,7 @@ class Candidates {
     by_label(address_label(address_.meta.name));
     const std::string derived = base::object_name(ip_);
     // The Go form is derived from the IP; where an object of that name exists, the label is that one's.
-    if (derived != address_.meta.name && view_.get<api::IPAddress>(derived) == nullptr &&
-        is_senior(view_, address_, ip_)) {
+    if (derived != address_.meta.name && view_.get<api::IPAddress>(derived) == nullptr && is_senior(view_, address_)) {
       by_label(derived);
     }
     by_name(hold_name(address_.meta.name));
