@@ -8,6 +8,8 @@ namespace kube {
 namespace {
 // Done within the turn that brings the list.
 constexpr std::size_t k_at_once = 1000;
+// So many places are looked through in the time of taking in one object.
+constexpr std::size_t k_sweep_share = 2;
 }  // namespace
 
 void Store::replace(std::vector<ObjectPtr> objects, std::string_view version) {
@@ -38,14 +40,16 @@ bool Store::resume(std::size_t objects) {
     take(place, std::move(object), &work);
   }
   if (work.next < work.objects.size()) return false;
-  if (!work.taken_in) {
-    work.taken_in = true;
-    for (const auto& [name, held] : slots_) {
-      if (held->object != nullptr && held->listed != replacements_) work.sweep.push_back(held.get());
+  // Slots come in no order that would outlast the map's growth: then it starts over, which does no harm.
+  for (std::size_t buckets = objects * k_sweep_share;; --buckets, ++work.bucket) {
+    if (work.buckets != slots_.bucket_count()) {
+      work.buckets = slots_.bucket_count();
+      work.bucket = 0;
     }
+    if (work.bucket == work.buckets) break;
+    if (buckets == 0) return false;
+    for (auto held = slots_.begin(work.bucket); held != slots_.end(work.bucket); ++held) sweep(*held->second, work);
   }
-  for (; objects > 0 && work.swept < work.sweep.size(); --objects, ++work.swept) sweep(*work.sweep[work.swept], work);
-  if (work.swept < work.sweep.size()) return false;
   finish_replacement();
   return true;
 }

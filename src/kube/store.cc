@@ -197,7 +197,7 @@ void Store::doubt(std::size_t index, const std::string& name, Bucket& bucket) {
 }
 
 void Store::collect() {
-  if (replacing()) return;  // it points to slots
+  if (replacing()) return;  // it goes through the slots
   std::vector<std::string> kept;
   for (std::string& name : doubtful_slots_) {
     const auto it = slots_.find(name);

@@ -162,10 +162,9 @@ class Store {
   struct Replacement {
     std::vector<ObjectPtr> objects;
     std::string version;
-    std::size_t next = 0;      // in objects
-    std::vector<Slot*> sweep;  // what is held but not listed
-    std::size_t swept = 0;
-    bool taken_in = false;
+    std::size_t next = 0;  // in objects
+    std::size_t bucket = 0,
+                buckets = 0;  // of slots_: looked through for what the list does not show; how many there are
     bool reset = false;
   };
   bool take(Slot& slot, ObjectPtr object, const Replacement* from);
