@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <deque>
-#include <map>
 #include <optional>
-#include <unordered_set>
 
 #include "base/log.h"
 #include "base/random.h"
 #include "kube/api_error.h"
+#include "kube/recent_map.h"
 
 namespace kube {
 
@@ -42,9 +41,10 @@ struct Job {
 };
 
 struct Budget {
-  double tokens;
+  double tokens = 0;
   base::MonoTime at;
 };
+struct Nothing {};
 
 std::string identity_of(const EventNote& note) {
   std::string id = note.regarding_uid;
@@ -87,10 +87,9 @@ struct EventRecorder::Impl : std::enable_shared_from_this<EventRecorder::Impl> {
   MetricsSink& metrics;
   EventOptions options;
   base::Random random;
-  std::map<std::string, Series> series;  // by identity
-  std::unordered_set<std::string> once;
-  std::deque<std::string> once_order;
-  std::map<std::string, Budget> budgets;  // by uid
+  RecentMap<Series> series{k_remembered};   // by identity; at worst a count stays behind
+  RecentMap<Nothing> once{k_remembered};    // by "ns/name"
+  RecentMap<Budget> budgets{k_remembered};  // by uid
   std::deque<Job> queue;
   std::size_t in_flight = 0;
   std::size_t sleeping = 0;  // between two tries
@@ -103,35 +102,29 @@ void EventRecorder::Impl::record(const EventNote& note) {
   if (flushing) return drop("shutting down");
   if (note.once) return record_once(note);
   std::string identity = identity_of(note);
-  const auto it = series.find(identity);
-  if (it != series.end() && reactor.now() - it->second.last <= options.quiet) return repeat(it->second);
-  if (it != series.end()) series.erase(it);
+  if (const Series* known = series.find(identity)) {
+    if (reactor.now() - known->last <= options.quiet) return repeat(series.use(identity).first);
+    series.erase(identity);
+  }
   if (!spend(note)) return drop("too many about one object");
-  if (series.size() >= k_remembered) series.erase(series.begin());  // at worst a count stays behind
   const std::string name = event_name(note.regarding.name, random.next());
   const std::string ns = note.regarding.ns.empty() ? "default" : note.regarding.ns;
-  Series& fresh = series[identity];
+  Series& fresh = series.use(identity).first;
   fresh.note = note;
   fresh.ns = ns;
   fresh.name = name;
   fresh.last = fresh.heartbeat = reactor.now();
   fresh.last_wall = reactor.wall();
   fresh.pending = true;
+  watch_series();
   create(note, name, std::move(identity));
 }
 
 void EventRecorder::Impl::record_once(const EventNote& note) {
   std::string name = once_name(note);
   const std::string place = note.regarding.ns + "/" + name;
-  if (once.contains(place)) return;
-  if (!spend(note)) return drop("too many about one object");
-  if (once_order.size() >= k_remembered) {
-    once.erase(once_order.front());
-    once_order.pop_front();
-  }
-  once.insert(place);
-  once_order.push_back(place);
-  create(note, name, {});
+  if (once.find(place) == nullptr && !spend(note)) return drop("too many about one object");
+  if (once.use(place).second) create(note, name, {});
 }
 
 // The first repeat makes it a series at once; later ones are counted and written now and then.
@@ -141,19 +134,13 @@ void EventRecorder::Impl::repeat(Series& of) {
   of.last_wall = reactor.wall();
   if (of.written == 1 || reactor.now() - of.heartbeat >= options.heartbeat) {
     write_count(of);
-  } else {
-    watch_series();
   }
 }
 
 bool EventRecorder::Impl::spend(const EventNote& note) {
   const base::MonoTime now = reactor.now();
-  if (budgets.size() >= k_remembered) {
-    std::erase_if(budgets, [&](const auto& b) { return now - b.second.at > options.refill * options.burst; });
-    if (budgets.size() >= k_remembered) budgets.erase(budgets.begin());
-  }
-  Budget& budget =
-      budgets.try_emplace(note.regarding_uid, Budget{static_cast<double>(options.burst), now}).first->second;
+  const auto [budget, fresh] = budgets.use(note.regarding_uid);
+  if (fresh) budget = {static_cast<double>(options.burst), now};
   budget.tokens += static_cast<double>((now - budget.at).count()) / static_cast<double>(options.refill.count());
   budget.tokens = std::min(budget.tokens, static_cast<double>(options.burst));
   budget.at = now;
@@ -257,12 +244,11 @@ void EventRecorder::Impl::answered(Job job, std::optional<ApiError> error) {
 // A request about a series is over. If the server does not have the event (any more), its next count is written as a
 // new one.
 void EventRecorder::Impl::settled(const Job& job, bool stored, bool rewrite) {
-  const auto it = series.find(job.identity);
-  if (job.identity.empty() || it == series.end()) return;
-  Series& of = it->second;
-  of.pending = false;
-  if (!stored) of.lost = true;
-  if (of.due || rewrite) write_count(of);
+  Series* of = job.identity.empty() ? nullptr : series.find(job.identity);
+  if (of == nullptr) return;
+  of->pending = false;
+  if (!stored) of->lost = true;
+  if (of->due || rewrite) write_count(*of);
 }
 
 void EventRecorder::Impl::again_later(Job job) {
@@ -273,12 +259,13 @@ void EventRecorder::Impl::again_later(Job job) {
     const auto self = weak.lock();
     if (!self) return;
     --self->sleeping;
+    if (self->flushing) return self->drop("shutting down");
     self->queue.push_back(std::move(job));
     self->pump();
   });
 }
 
-// Sees to it that a running series is looked at when it may have ended.
+// Sees to it that series are looked at when they may have ended.
 void EventRecorder::Impl::watch_series() {
   if (timer != base::TimerId::none || flushing) return;
   timer = reactor.at(reactor.now() + options.quiet, [weak = weak_from_this()] {
@@ -289,18 +276,15 @@ void EventRecorder::Impl::watch_series() {
   });
 }
 
-// Writes the counts of series that have ended or go on for long.
+// Writes the counts of series that have ended or go on for long, and forgets what cannot be repeated any more.
 void EventRecorder::Impl::end_series() {
   const base::MonoTime now = reactor.now();
-  bool running = false;
-  for (auto it = series.begin(); it != series.end();) {
-    Series& one = it->second;
+  series.erase_if([&](Series& one) {
     const bool ended = now - one.last >= options.quiet;
     if (one.count != one.written && (ended || now - one.heartbeat >= options.heartbeat)) write_count(one);
-    running = running || one.count != one.written;
-    it = ended ? series.erase(it) : std::next(it);
-  }
-  if (running) watch_series();
+    return ended;
+  });
+  if (series.size() > 0) watch_series();
 }
 
 void EventRecorder::Impl::finish_flush() {
@@ -317,12 +301,15 @@ void EventRecorder::record(const EventNote& note) { impl_->record(note); }
 
 void EventRecorder::flush(base::Task done) {
   impl_->flushed = std::move(done);
-  for (auto& [identity, series] : impl_->series) {
+  impl_->series.erase_if([this](Series& series) {
     if (series.count != series.written) impl_->write_count(series);
-  }
+    return false;
+  });
   impl_->flushing = true;
   impl_->pump();
 }
+
+std::size_t EventRecorder::series() const { return impl_->series.size(); }
 
 std::size_t EventRecorder::pending() const { return impl_->queue.size() + impl_->in_flight + impl_->sleeping; }
 

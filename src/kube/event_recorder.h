@@ -46,6 +46,8 @@ class EventRecorder {
   void flush(base::Task done);
   // Requests queued or in flight.
   std::size_t pending() const;
+  // Events remembered because they may be repeated.
+  std::size_t series() const;
 
  private:
   struct Impl;

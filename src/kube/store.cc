@@ -109,16 +109,15 @@ void Store::erase(std::string_view ns, std::string_view name, std::string_view u
 }
 
 void Store::entomb(std::string_view ns, std::string_view name, std::string_view uid) {
-  if (uid.empty()) return;
   Slot* slot = find(ns, name);
   const Object* held = slot == nullptr ? nullptr : slot->object.get();
-  if (held != nullptr && held->meta.uid != uid) return;  // the next incarnation is known already
+  // Not held: the watch or a list has shown the deletion before its answer came, and will not show it again; whatever
+  // is late is older than version_. Another uid: the next incarnation is known already.
+  if (held == nullptr || held->meta.uid != uid) return;
   Tombstone stone{std::string(uid), version_};
-  if (held != nullptr && compare_versions(held->meta.resourceVersion, version_) > 0) {
-    stone.version = held->meta.resourceVersion;
-  }
+  if (compare_versions(held->meta.resourceVersion, version_) > 0) stone.version = held->meta.resourceVersion;
   tombstones_.insert_or_assign(key(ns, name), std::move(stone));
-  if (held != nullptr) put(*slot, nullptr);
+  put(*slot, nullptr);
 }
 
 void Store::advance(std::string_view version) {
@@ -196,10 +195,11 @@ void Store::doubt(std::size_t index, const std::string& name, Bucket& bucket) {
   doubtful_buckets_.emplace_back(index, name);
 }
 
-void Store::collect() {
+void Store::collect(std::size_t most) {
   if (replacing()) return;  // it goes through the slots
-  std::vector<std::string> kept;
-  for (std::string& name : doubtful_slots_) {
+  for (std::size_t n = std::min(most, doubtful_slots_.size()); n > 0; --n) {
+    std::string name = std::move(doubtful_slots_.front());
+    doubtful_slots_.pop_front();
     const auto it = slots_.find(name);
     Slot& slot = *it->second;
     if (slot.in_flight != nullptr && slot.in_flight->count == 0 && slot.in_flight->done.unread())
@@ -208,14 +208,14 @@ void Store::collect() {
     if (slot.object == nullptr && idle && slot.node.unread()) {
       slots_.erase(it);
     } else if (slot.object == nullptr || !idle) {
-      kept.push_back(std::move(name));
+      doubtful_slots_.push_back(std::move(name));
     } else {
       slot.doubtful = false;
     }
   }
-  doubtful_slots_ = std::move(kept);
-  std::vector<std::pair<std::size_t, std::string>> kept_buckets;
-  for (auto& [index, name] : doubtful_buckets_) {
+  for (std::size_t n = std::min(most, doubtful_buckets_.size()); n > 0; --n) {
+    auto [index, name] = std::move(doubtful_buckets_.front());
+    doubtful_buckets_.pop_front();
     auto& buckets = indexes_[index].buckets;
     const auto it = buckets.find(name);
     if (!it->second->members.empty()) {
@@ -223,10 +223,9 @@ void Store::collect() {
     } else if (it->second->node.unread()) {
       buckets.erase(it);
     } else {
-      kept_buckets.emplace_back(index, std::move(name));
+      doubtful_buckets_.emplace_back(index, std::move(name));
     }
   }
-  doubtful_buckets_ = std::move(kept_buckets);
 }
 
 }  // namespace kube

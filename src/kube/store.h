@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <set>
@@ -98,9 +99,9 @@ class Store {
   bool apply(ObjectPtr object);
   // A DELETED event. `version` is the deletion's own resourceVersion. Advances version().
   void erase(std::string_view ns, std::string_view name, std::string_view uid, std::string_view version);
-  // Our DELETE was answered with the object gone, or a live read found nothing: `uid` is absent from now on, whatever
-  // older lists and events say. An empty uid means that nothing was there to begin with, so that there is nothing to
-  // bury.
+  // Our DELETE was answered with the object gone, or a live read found nothing: if `uid` is held, it is absent from now
+  // on, whatever older lists and events say, until the watch has come so far. If it is not held any more, the watch has
+  // come so far already.
   void entomb(std::string_view ns, std::string_view name, std::string_view uid);
   // A complete list at `version`. Atomic for readers (see Listener::unfinished). Keeps own results newer than
   // `version`; a version lower than the known one (a server restored from backup) resets everything: objects, own
@@ -140,9 +141,12 @@ class Store {
   // Whether `uid` is known to be gone from that place.
   bool entombed(std::string_view ns, std::string_view name, std::string_view uid) const;
 
-  // Frees slots and buckets that are empty and unread. Costs what became empty since, not the size. Never within a
-  // pass.
-  void collect();
+  // Number of objects that are known to be gone although the watch has not come so far.
+  std::size_t tombstones() const { return tombstones_.size(); }
+
+  // Frees slots and buckets that are empty and unread, looking at no more than `most` of each that became empty; where
+  // it left off, the next call goes on. Never within a pass.
+  void collect(std::size_t most = SIZE_MAX);
 
   // A write starts / has been answered; other keys see it through View::busy.
   void begin_write(std::string_view ns, std::string_view name);
@@ -182,8 +186,8 @@ class Store {
   std::vector<Index> indexes_;
   std::unordered_map<std::string, std::unique_ptr<Slot>> slots_;  // by "ns/name"
   std::unordered_map<std::string, Tombstone> tombstones_;         // by "ns/name"
-  std::vector<std::string> doubtful_slots_;                       // empty, or were
-  std::vector<std::pair<std::size_t, std::string>> doubtful_buckets_;
+  std::deque<std::string> doubtful_slots_;                        // empty, or were
+  std::deque<std::pair<std::size_t, std::string>> doubtful_buckets_;
   std::unique_ptr<Replacement> replacement_;
   std::uint32_t replacements_ = 0;
   std::string version_;

@@ -1,5 +1,7 @@
 #include "kube/work_queue.h"
 
+#include <utility>
+
 #include "kube/check.h"
 
 namespace kube {
@@ -127,7 +129,10 @@ bool WorkQueue::impatient(std::size_t level, base::MonoTime now) const {
 
 std::optional<std::uint32_t> WorkQueue::take(std::size_t level) {
   Level& at = levels_[level];
-  if (at.queued == 0) return std::nullopt;
+  if (at.queued == 0) {
+    clear_ring(level);
+    return std::nullopt;
+  }
   const std::uint32_t cluster = groups_[k_cluster].lists[level].head;
   std::uint32_t key = k_none;
   if (cluster != k_none && at.cluster_next) {
@@ -154,6 +159,15 @@ std::uint32_t WorkQueue::take_from_ring(std::size_t level) {
     release(id);  // or, at its cap, it comes back with done()
   }
   return k_none;
+}
+
+// Nothing is queued here any more: what moved to another level has left its namespace's turn behind.
+void WorkQueue::clear_ring(std::size_t level) {
+  for (const std::uint32_t id : std::exchange(levels_[level].ring, {})) {
+    groups_[id].lists[level].in_ring = false;
+    --groups_[id].rings;
+    release(id);
+  }
 }
 
 WorkQueue::Item WorkQueue::start(std::uint32_t key) {

@@ -39,6 +39,8 @@ class WorkQueue {
   // Number of keys queued.
   std::size_t size() const { return size_; }
   std::size_t in_flight() const { return in_flight_; }
+  // Number of namespaces remembered: those with keys queued or in flight.
+  std::size_t namespaces() const { return group_ids_.size(); }
 
   // A later rank waits behind fresh work of earlier ranks for no longer than this, so that a steady stream cannot
   // starve it. Behind background work (the first list) it waits to the end: it pairs and sums up what that work
@@ -79,6 +81,7 @@ class WorkQueue {
   bool impatient(std::size_t level, base::MonoTime now) const;
   std::optional<std::uint32_t> take(std::size_t level);
   std::uint32_t take_from_ring(std::size_t level);
+  void clear_ring(std::size_t level);
   Item start(std::uint32_t key);
 
   std::size_t per_namespace_;

@@ -220,6 +220,45 @@ TEST_F(EventTest, TheQueueIsBounded) {
   EXPECT_EQ(metrics.sent, 11);
 }
 
+TEST_F(EventTest, ASpammersBudgetIsNotForgottenForTheSakeOfOthers) {
+  for (int i = 0; i < 25; ++i) record(note("R" + std::to_string(i), "it is bad", "0"));
+  serve();
+  for (int i = 0; i < 10'000; ++i) {
+    record(note("Other", "other", "u" + std::to_string(i)));
+    if (i % 1000 == 0) record(note("More" + std::to_string(i), "it is bad", "0"));
+    serve();
+  }
+  EXPECT_EQ(sent("POST"), 25 + 10'000);
+  EXPECT_EQ(metrics.dropped, 10);
+}
+
+TEST_F(EventTest, ASeriesThatGoesOnIsNotForgottenForTheSakeOfOthers) {
+  for (int i = 0; i < 10'000; ++i) {
+    record(note("Other", "other", "u" + std::to_string(i)));
+    if (i % 1000 == 0) record(note("Bad", "it is bad", "0"));
+    serve();
+  }
+  EXPECT_EQ(sent("POST"), 1 + 10'000);
+  EXPECT_EQ(sent("PATCH"), 1) << "the first repeat";
+}
+
+TEST_F(EventTest, WhatHappenedOnceIsForgottenWhenItCannotBeASeriesAnyMore) {
+  for (int i = 0; i < 100; ++i) record(note("R", "r", "u" + std::to_string(i)));
+  serve();
+  EXPECT_EQ(recorder->series(), 100u);
+  reactor.advance(13min);
+  EXPECT_EQ(recorder->series(), 0u);
+}
+
+TEST_F(EventTest, NothingIsTriedAgainAfterTheFlush) {
+  record(note("Trouble"));
+  serve(503);
+  recorder->flush([] {});
+  reactor.advance(1min);
+  EXPECT_THAT(wire.waiting, SizeIs(0));
+  EXPECT_EQ(metrics.dropped, 1);
+}
+
 TEST_F(EventTest, FlushWritesCountsAndWaitsForAnswersOnly) {
   for (int i = 0; i < 5; ++i) {
     record(note());

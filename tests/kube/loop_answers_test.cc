@@ -59,6 +59,33 @@ TEST_F(LoopAnswersTest, AWriteOnSomethingGoneFindsOut) {
   EXPECT_TRUE(loop->idle());
 }
 
+TEST_F(LoopAnswersTest, ADeletionAnsweredAfterItsEventLeavesNothingBehind) {
+  reconcile = [](const Key& k, View& view) {
+    Plan plan;
+    const Thing* t = view.get<Thing>(k.ns, k.name);
+    if (t == nullptr) {
+      plan.forget = true;
+    } else {
+      plan.writes.push_back(remove(Thing::kind().resource, *t, false, "delete"));
+    }
+    return plan;
+  };
+  by_hand();
+  start();
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = "a" + std::to_string(i);
+    server.put(name);
+    show(name);
+    ASSERT_THAT(waiting(), ElementsAre("DELETE ns/" + name));
+    const Response gone = server.handle(wire.waiting[0].request);
+    show(name);
+    answer(0, gone);
+  }
+  EXPECT_EQ(store().tombstones(), 0u);
+  EXPECT_EQ(store().size(), 0u);
+  EXPECT_EQ(loop->stats().keys, 0u);
+}
+
 // T55: the watch is frozen, the server ahead.
 TEST_F(LoopAnswersTest, T55_AFrozenWatchEndsInALiveRead) {
   server.put("a", {{"value", "x"}});

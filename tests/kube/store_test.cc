@@ -132,6 +132,15 @@ TEST_F(StoreTest, BuryingAnotherIncarnationThanTheOneHeldDoesNothing) {
   EXPECT_NE(get("a"), nullptr);
 }
 
+TEST_F(StoreTest, ADeletionThatTheWatchHasShownBeforeItsAnswerNeedsNoTombstone) {
+  event(thing("a", 10));
+  store.erase("ns", "a", "uid-a", "11");
+  store.entomb("ns", "a", "uid-a");
+  EXPECT_EQ(store.tombstones(), 0u);
+  EXPECT_FALSE(store.apply(thing("a", 10))) << "all the same, a late answer does not bring it back";
+  EXPECT_EQ(get("a"), nullptr);
+}
+
 TEST_F(StoreTest, ARelistKeepsOwnResultsThatAreNewer) {
   store.replace({thing("a", 3)}, "5");
   store.apply(thing("a", 9, "own"));
@@ -233,6 +242,22 @@ TEST_F(StoreTest, SlotsGoOnlyWhenAbsentAndUnread) {
   ASSERT_NE(store.find("ns", "written"), nullptr);
   store.end_write("ns", "written");
   store.collect();
+  EXPECT_EQ(store.slots(), 0u);
+}
+
+TEST_F(StoreTest, CollectingInSlicesFreesTheSame) {
+  DependencyGraph graph;
+  graph.begin_pass();
+  for (int i = 0; i < 10; ++i) {
+    graph.note(store.slot("ns", "read" + std::to_string(i)).node);
+    graph.note(store.bucket(0, "read" + std::to_string(i)).node);
+  }
+  graph.end_pass(KeyId{0});
+  for (int i = 0; i < 10; ++i) store.slot("ns", "asked" + std::to_string(i));
+  for (int i = 0; i < 7; ++i) store.collect(3);
+  EXPECT_EQ(store.slots(), 10u);
+  graph.forget(KeyId{0});
+  for (int i = 0; i < 4; ++i) store.collect(3);
   EXPECT_EQ(store.slots(), 0u);
 }
 
@@ -406,6 +431,7 @@ TEST(StoreProperty, EndsUpEqualToTheServer) {
     store.for_each([&](const ObjectPtr& o) { have[o->meta.name] = o->meta.resourceVersion; });
     ASSERT_EQ(have, want) << "seed " << seed;
     ASSERT_EQ(store.size(), want.size());
+    ASSERT_EQ(store.tombstones(), 0u) << "seed " << seed << ": the watch has shown everything";
   }
 }
 

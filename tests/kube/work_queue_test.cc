@@ -98,6 +98,18 @@ TEST(WorkQueue, FreshWorkCannotStarveALaterRankButTheFirstListMay) {
   EXPECT_EQ(queue.pop(later)->key, KeyId{5}) << "no background work is left";
 }
 
+TEST(WorkQueue, ANamespaceIsForgottenWithItsLastKey) {
+  WorkQueue queue(1, 10);
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    const std::string ns = "n" + std::to_string(i);
+    queue.add(KeyId{i}, ns, 0, Lane::background, k_now);
+    queue.add(KeyId{i}, ns, 0, Lane::fresh, k_now);  // its turn in the background is void
+    if (i % 2 == 0) queue.done(queue.pop(k_now)->key);
+  }
+  pop_all(queue);
+  EXPECT_EQ(queue.namespaces(), 0u);
+}
+
 TEST(WorkQueue, NothingIsLostAndCapsHold) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     base::Random random(seed);
@@ -144,6 +156,8 @@ TEST(WorkQueue, NothingIsLostAndCapsHold) {
         flying.erase(flying.begin());
       }
     }
+    ASSERT_FALSE(queue.pop(k_now));
+    ASSERT_EQ(queue.namespaces(), 0u) << "seed " << seed;
   }
 }
 
