@@ -29,11 +29,8 @@ def find_browser():
 class Browser:
     def __init__(self):
         self.profile = tempfile.mkdtemp(prefix="page-test-")
-        ours_out, theirs_in = os.pipe()[::-1], None
         theirs_in, write_end = os.pipe()
         read_end, theirs_out = os.pipe()
-        os.close(ours_out[0])
-        os.close(ours_out[1])
         arguments = [
             find_browser(), "--headless=new", "--remote-debugging-pipe", f"--user-data-dir={self.profile}",
             # Only our own pages are loaded; its sandbox needs rights that root and containers do not have.
@@ -75,7 +72,8 @@ class Browser:
         while b"\0" not in self.rest:
             piece = self.reader.read(1 << 20)
             if not piece:
-                raise Failure("the browser has ended: " + open(self.log.name, errors="replace").read()[-2000:])
+                with open(self.log.name, errors="replace") as log:
+                    raise Failure("the browser has ended: " + log.read()[-2000:])
             self.rest += piece
         message, self.rest = self.rest.split(b"\0", 1)
         return json.loads(message)

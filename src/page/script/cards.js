@@ -165,11 +165,10 @@ function badgesOf(view) {
 function numbersOf(view) {
   if (view.origin === "gone") return "";
   if (view.origin === "none") return "The class does not say which addresses it has.";
-  const { v4, v6 } = view.total;
-  const parts = [];
-  if (v4 > 0n) parts.push(plural(v4, "IPv4 address", "IPv4 addresses"));
-  if (v6 > 0n) parts.push(plural(v6, "IPv6 address", "IPv6 addresses"));
-  return parts.join(", ") + (view.origin === "status" ? ", as the driver reports them" : "");
+  const parts = view.totals
+    .filter(({ count }) => count > 0n)
+    .map(({ family, count, free }) => `${plural(count, `IPv${family} address`, `IPv${family} addresses`)}, ${formatCount(free)} free`);
+  return parts.join("; ") + (view.origin === "status" ? "; as the driver reports them" : "");
 }
 
 export function claimLines(claims) {

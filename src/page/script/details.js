@@ -39,7 +39,11 @@ export function remarksOf(info, claims) {
   const conditions = [...(info.objects[0]?.status?.conditions ?? []), ...(claim?.status?.conditions ?? [])];
   return conditions
     .filter((condition) => condition.message)
-    .map((condition) => `${clean(condition.type, 316)} ${clean(condition.status, 8)}, ${clean(condition.reason, 128)}: ${clean(condition.message)}`);
+    .map(({ type, status, reason, message }) => {
+      // Drivers' types have the driver's name before a slash.
+      const short = clean(type, 316).replace(/^.*\//, "");
+      return `${short} is ${clean(status, 8)} (${clean(reason, 128)}): ${clean(message)}`;
+    });
 }
 
 export function commandsOf(info) {

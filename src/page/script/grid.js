@@ -22,6 +22,7 @@ export class Grid {
     this.element.addEventListener("focusin", (event) => this.#onFocus(event.target));
     this.element.addEventListener("pointerover", (event) => this.#look(event.target.closest("[data-cell]")));
     this.element.addEventListener("pointerleave", () => this.#handlers.peek(""));
+    this.element.addEventListener("focusout", () => this.#handlers.peek(""));
   }
 
   // Draws a section. `context`: {usable, selected, matches(info)}.
@@ -118,7 +119,7 @@ export class Grid {
       setAttributes(cell, {
         class: "cell " + state + flags,
         "aria-label": info ? describe(info) : formatAddress(section.family, cell.value) + ", " + state,
-        "aria-selected": key === context.selected ? "true" : "false",
+        "aria-selected": key === context.selected ? "true" : null,
       });
     }
   }

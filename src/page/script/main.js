@@ -22,7 +22,9 @@ const KINDS = [
 const WATCH_LOCK = "ipam-page-watches";
 const HIDDEN_PATIENCE_MS = 10_000;
 const ANNOUNCE_EVERY_MS = 8_000;
+// A cell with the gap behind it, and what else is in a row (page.css).
 const CELL_PX = 24;
+const BESIDE_CELLS_PX = 172;
 
 const by = (id) => document.getElementById(id);
 
@@ -103,15 +105,34 @@ class Page {
     clearTimeout(this.hiddenTimer);
     if (this.running) return;
     this.running = true;
-    this.#watching = !navigator.locks;
-    navigator.locks?.request(WATCH_LOCK, () => this.#holdLock());
-    for (const watcher of this.#watchers.values()) watcher.start();
-    this.#showConnection();
+    this.#askToWatch().then(() => {
+      if (this.running) for (const watcher of this.#watchers.values()) watcher.start();
+      this.#showConnection();
+    });
   }
 
-  #holdLock() {
-    if (!this.running) return undefined;
+  // Resolves when it is known whether this window may watch now; if not, it may when the other one is gone.
+  async #askToWatch() {
+    if (!navigator.locks) {
+      this.#watching = true;
+      return;
+    }
+    await new Promise((resolve) => {
+      const told = (lock) => {
+        const held = lock && this.#hold();
+        resolve();
+        return held;
+      };
+      navigator.locks.request(WATCH_LOCK, { ifAvailable: true }, told).catch(resolve);
+    });
+    if (!this.#watching) navigator.locks.request(WATCH_LOCK, () => this.#hold()).catch(() => {});
+  }
+
+  // What holding the lock waits for.
+  #hold() {
+    if (!this.running || this.#watching) return undefined;
     this.#watching = true;
+    for (const watcher of this.#watchers.values()) watcher.wake();
     return new Promise((resolve) => (this.#release = resolve));
   }
 
@@ -158,7 +179,9 @@ class Page {
   }
 
   #settled() {
-    return [...this.#watchers.values()].every((watcher) => watcher.loaded || watcher.state === "denied");
+    const needed = ["classes", "addresses"];
+    return [...this.#watchers].every(([key, { loaded, state }]) =>
+      loaded || state === "denied" || (state === "retrying" && !needed.includes(key)));
   }
 
   #refresh() {
@@ -186,7 +209,7 @@ class Page {
     reconcileChildren(by("classes"), wanted, (view) => this.#makeCard(view), (node, view) => {
       this.#cards.get(view.name).update(view, context);
     });
-    by("empty").hidden = wanted.size > 0;
+    by("empty").hidden = wanted.size > 0 || !this.#watchers.get("classes").loaded;
     by("loading").hidden = true;
     this.#drawHomeless();
     this.feed.render(this.#timeline.filtered(by("feed-filter").value));
@@ -242,10 +265,10 @@ class Page {
     return null;
   }
 
-  // As many columns as fit beside the label: 8, 16 or 32.
+  // As many columns as fit beside the label and within the card: 8, 16 or 32.
   #measure() {
-    const room = by("classes").clientWidth;
-    const columns = room > 32 * CELL_PX + 190 ? 32 : room > 16 * CELL_PX + 170 ? 16 : 8;
+    const room = by("classes").clientWidth - BESIDE_CELLS_PX;
+    const columns = room > 32 * CELL_PX ? 32 : room > 16 * CELL_PX ? 16 : 8;
     if (columns === this.#columns) return;
     this.#columns = columns;
     this.#draw();

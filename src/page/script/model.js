@@ -132,7 +132,10 @@ function addCounts(view) {
   view.counts = countStates([...inside, ...view.outside]);
   const total = countRanges(view.usable, 4) + countRanges(view.usable, 6);
   const taken = inside.filter((info) => contains(view.usable, info.family, info.value));
-  view.total = { all: total, v4: countRanges(view.usable, 4), v6: countRanges(view.usable, 6) };
+  view.totals = [4, 6].map((family) => {
+    const count = countRanges(view.usable, family);
+    return { family, count, free: count - BigInt(taken.filter((info) => info.family === family).length) };
+  });
   view.counts.set("free", total - BigInt(taken.length));
   const size = view.sections.reduce((sum, section) => sum + section.size, 0n);
   view.counts.set("excluded", size - total - BigInt(inside.length - taken.length));

@@ -62,6 +62,7 @@ export function retryDelay(attempt, random = Math.random) {
 export class Watcher {
   #options;
   #stop = null;
+  #nap = null;
 
   constructor(options) {
     this.store = new ObjectStore();
@@ -80,6 +81,11 @@ export class Watcher {
     this.#stop = null;
   }
 
+  // Ends the wait between two lists, after mayWatch() has changed.
+  wake() {
+    this.#nap?.end();
+  }
+
   #say(state, detail = "") {
     if (this.state === state && this.detail === detail) return;
     this.state = state;
@@ -88,23 +94,24 @@ export class Watcher {
   }
 
   async #run(signal) {
-    let version = null;
+    // The version to watch from; null if there is none that the server would still know.
+    const seen = { version: null };
     let attempt = 0;
     while (!signal.aborted) {
       try {
-        if (version === null) version = await this.#list(signal);
+        if (seen.version === null) seen.version = await this.#list(signal);
         if (this.#options.mayWatch()) {
-          this.#say("live");
-          version = await this.#watch(version, signal, () => (attempt = 0));
+          if (this.state === "loading") this.#say("live");
+          await this.#watch(seen, signal, () => (attempt = 0));
         } else {
           this.#say("polling");
-          attempt = 0;
-          version = null;
-          await this.#options.sleep(POLL_MS, signal);
+          await this.#napUntilNextList(signal);
+          seen.version = null;
         }
+        attempt = 0;
       } catch (failure) {
         if (signal.aborted) return;
-        if (failure.code === 410) version = null;
+        if (failure.code === 410) seen.version = null;
         attempt += 1;
         this.#complain(failure);
         // The first 410 is nobody's fault and cured by a list at once.
@@ -117,6 +124,18 @@ export class Watcher {
     if (failure.code === 410) return;
     const denied = failure.code === 401 || failure.code === 403 || failure.code === 404;
     this.#say(denied ? "denied" : "retrying", failure.message);
+  }
+
+  async #napUntilNextList(signal) {
+    this.#nap = withPatience(signal, 2 * POLL_MS);
+    try {
+      await this.#options.sleep(POLL_MS, this.#nap.signal);
+    } catch {
+      // Woken or stopped.
+    } finally {
+      this.#nap.end();
+      this.#nap = null;
+    }
   }
 
   async #pause(attempt, signal) {
@@ -165,14 +184,15 @@ export class Watcher {
     }
   }
 
-  // Follows the watch until it ends; returns the version to go on from.
-  async #watch(version, signal, progressed) {
-    const query = { watch: "true", allowWatchBookmarks: "true", resourceVersion: version, timeoutSeconds: WATCH_SECONDS };
+  // Follows the watch until it ends, however it does; seen.version is then where to go on.
+  async #watch(seen, signal, progressed) {
+    const query = { watch: "true", allowWatchBookmarks: "true", resourceVersion: seen.version, timeoutSeconds: WATCH_SECONDS };
     const began = this.#options.now();
     const limited = withPatience(signal, (WATCH_SECONDS + 30) * 1000);
     let events = 0;
     try {
       const response = await this.#request(this.#address(query), limited.signal);
+      this.#say("live");
       const reader = response.body.getReader();
       const decoder = new TextDecoder();
       const lines = new LineReader();
@@ -180,7 +200,7 @@ export class Watcher {
         const { value, done } = await reader.read();
         if (done) break;
         const batch = lines.push(decoder.decode(value, { stream: true }));
-        for (const event of batch) version = this.#take(event, version);
+        for (const event of batch) this.#take(event, seen);
         events += batch.length;
         if (batch.length > 0) progressed();
         if (batch.some((event) => event.type !== "BOOKMARK")) this.#options.changed?.();
@@ -192,13 +212,12 @@ export class Watcher {
       limited.end();
     }
     if (events === 0 && this.#options.now() - began < SHORT_WATCH_MS) throw new ApiFailure(0, "the server ends each watch at once");
-    return version;
   }
 
-  #take(event, version) {
+  #take(event, seen) {
     if (event.type === "ERROR") throw new ApiFailure(event.object?.code ?? 0, event.object?.message ?? "the watch failed");
     if (event.type !== "BOOKMARK") this.store.apply(event.type, event.object);
-    return event.object.metadata.resourceVersion ?? version;
+    seen.version = event.object.metadata.resourceVersion ?? seen.version;
   }
 }
 
