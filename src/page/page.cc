@@ -9,9 +9,10 @@ namespace page {
 namespace {
 
 constexpr std::array k_headers{
-    Header{"Content-Security-Policy",
-           "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-           "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"},
+    Header{
+        "Content-Security-Policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"},
     Header{"X-Content-Type-Options", "nosniff"},
     Header{"Referrer-Policy", "no-referrer"},
     Header{"Cross-Origin-Opener-Policy", "same-origin"},

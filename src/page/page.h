@@ -1,5 +1,5 @@
-// A picture of the classes and their addresses for a browser: static files that read the Kubernetes API of the server they come
-// from (docs/page.md). Knows nothing of who serves them.
+// A picture of the classes and their addresses for a browser: static files that read the Kubernetes API of the server
+// they come from (docs/page.md). Knows nothing of who serves them.
 #pragma once
 
 #include <span>
@@ -22,11 +22,11 @@ struct File {
 std::span<const File> files();
 // The file of a request's path (without query); nullptr if there is none. Any thread.
 const File* find(std::string_view path);
-// Headers that every answer with one of the files carries besides Content-Type: a policy under which the page can neither load
-// nor send anything elsewhere nor turn text into markup, and nobody can frame it.
+// Headers that every answer with one of the files carries besides Content-Type: a policy under which the page can
+// neither load nor send anything elsewhere nor turn text into markup, and nobody can frame it.
 std::span<const Header> headers();
-// Whether a request for "/" wants the page: its Accept header names text/html. Clients of the API ask for JSON or anything,
-// and get what an API server answers there.
+// Whether a request for "/" wants the page: its Accept header names text/html. Clients of the API ask for JSON or
+// anything, and get what an API server answers there.
 bool wants_page(std::string_view accept);
 
 }  // namespace page
