@@ -1,15 +1,4 @@
 // The core: binds claims to addresses (docs/contract.md).
-#include "core/controller.h"
-#include "kube/run.h"
+#include "cmd/core_main.h"
 
-int main(int argc, char** argv) {
-  kube::ControllerMain what;
-  what.name = "address-controller";
-  what.description =
-      "Binds IPAddressClaims to IPAddresses, as Kubernetes binds volume claims to volumes. It allocates nothing and "
-      "touches no "
-      "Service: that is the work of a driver for each IPAddressClass.";
-  what.version = PROJECT_VERSION;
-  what.build = [](const kube::Surroundings&) { return core::controller(); };
-  return kube::run(what, argc, argv);
-}
+int main(int argc, char** argv) { return core_main(argc, argv); }

@@ -1,0 +1,59 @@
+#include "cmd/driver_main.h"
+
+#include <CLI/CLI.hpp>
+
+#include "kube/flags.h"
+#include "kube/run.h"
+#include "metallb/controller.h"
+
+namespace {
+
+void add_flags(CLI::App& app, metallb::Options& options, std::string& placeholder_namespace) {
+  const auto* group = "MetalLB";
+  app.add_option("--metallb-namespace", options.metallb_namespace, "Namespace of MetalLB and its configuration")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--placeholder-namespace", placeholder_namespace,
+                 "Namespace that only this driver writes to: a Service in it holds each address. Default: the pod's "
+                 "own, else " +
+                     options.placeholder_namespace)
+      ->type_name("NAME")
+      ->group(group);
+  app.add_option("--load-balancer-class", options.load_balancer_class,
+                 "The loadBalancerClass that MetalLB serves, if it was given one")
+      ->type_name("NAME")
+      ->group(group);
+  app.add_option("--max-placeholders", options.max_placeholders,
+                 "Placeholders to make at most, as each takes a ClusterIP; 0 means any number")
+      ->type_name("NUMBER")
+      ->capture_default_str()
+      ->group(group);
+  kube::add_duration(app, "--detach-timeout", options.detach_timeout, std::chrono::seconds(1),
+                     "How long the deletion of a Service may wait until its address is held again");
+  app.get_options().back()->group(group);
+}
+
+}  // namespace
+
+int driver_main(int argc, const char* const* argv) {
+  metallb::Options options;
+  std::string placeholder_namespace;
+  kube::ControllerMain what;
+  what.name = "metallb-iad";
+  what.description =
+      "Serves IPAddressClasses from MetalLB: reserves an address for each claim, holds it while no Service uses it, "
+      "and hands it to "
+      "the Service that names the claim.";
+  what.version = PROJECT_VERSION;
+  what.add_flags = [&](CLI::App& app) { add_flags(app, options, placeholder_namespace); };
+  what.build = [&](const kube::Surroundings& around) -> base::Result<kube::Controller> {
+    if (!around.pod_namespace.empty()) options.placeholder_namespace = around.pod_namespace;
+    if (!placeholder_namespace.empty()) options.placeholder_namespace = placeholder_namespace;
+    if (options.placeholder_namespace == options.metallb_namespace) {
+      return base::fail("--placeholder-namespace must not be MetalLB's own namespace");
+    }
+    return metallb::controller(options);
+  };
+  return kube::run(what, argc, argv);
+}

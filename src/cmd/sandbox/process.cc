@@ -1,0 +1,156 @@
+#include "cmd/sandbox/process.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <random>
+#include <stdexcept>
+
+#include "base/log.h"
+#include "cmd/sandbox/banner.h"
+#include "cmd/sandbox/folder.h"
+#include "cmd/sandbox/identities.h"
+#include "cmd/sandbox/own_crds.h"
+#include "cmd/sandbox/parts.h"
+#include "kube/signals.h"
+#include "sandbox/cluster_controllers.h"
+#include "sandbox/front/api_front.h"
+#include "sandbox/metallb.h"
+#include "sandbox/request.h"
+#include "serve/http_server.h"
+
+namespace sandbox_process {
+namespace {
+
+using base::log::kv;
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32U) | device();
+}
+
+// Every watch is a connection: as many as the system lets us have.
+void allow_many_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::string_view name_of(base::log::Level level) {
+  static constexpr std::string_view names[] = {"debug", "info", "warn", "error"};
+  return names[static_cast<std::size_t>(level)];
+}
+
+class Process {
+ public:
+  explicit Process(const Options& options) : options_(options) {}
+
+  int run() {
+    auto folder = Folder::open(options_.dir);
+    if (!folder) return refuse(folder.error().message);
+    auto identities = Identities::make(options_.plain);
+    if (!identities) return refuse(identities.error().message);
+    const kube::SignalWatcher signals([this](int signal) {
+      base::log::info("Received a signal", {kv("signal", signal == SIGTERM ? "SIGTERM" : "SIGINT")});
+      reactor_.post([this] { shut_down(); });
+    });
+    try {
+      populate();
+    } catch (const std::runtime_error& error) {
+      return refuse(error.what());
+    }
+    return serve(*folder, *identities);
+  }
+
+ private:
+  int serve(Folder& folder, const Identities& identities) {
+    sandbox::FrontOptions front_options;
+    front_options.audit_log = options_.audit_log;
+    sandbox::ApiFront front(server_, reactor_, identities.users(), front_options);
+    serve::HttpOptions http_options;
+    http_options.port = options_.port;
+    http_options.tls = identities.tls();
+    http_options.refusal = &sandbox::ApiFront::refusal;
+    http_options.admit = [&front](const serve::Head& head) { return front.admit(head); };
+    auto http = serve::HttpServer::start(reactor_, std::move(http_options));
+    if (!http) return refuse(http.error().message);
+    (*http)->route_below("/", front.handler());
+    const std::string url = fmt::format("{}://127.0.0.1:{}", options_.plain ? "http" : "https", (*http)->port());
+    if (auto written = identities.write_kubeconfigs(folder, url); !written) return refuse(written.error().message);
+
+    Parts parts(reactor_, {.dir = folder.path(),
+                           .metallb_version = options_.metallb_version,
+                           .log_level = std::string(name_of(options_.log_level)),
+                           .log_format = options_.log_format == base::log::Format::json ? "json" : "text"});
+    front_ = &front;
+    http_ = http->get();
+    parts_ = &parts;
+    reactor_.post([this] {
+      for (const Part part : options_.parts) parts_->start(part);
+    });
+    fmt::print("{}", banner(options_, url, folder.path()));
+    std::fflush(stdout);
+    reactor_.run();
+    parts_ = nullptr;
+    return 0;
+  }
+
+  // What a cluster has that MetalLB and the controllers have been installed into.
+  void populate() {
+    controllers_.emplace(server_, reactor_);
+    for (const EmbeddedFile& file : own_crds()) {
+      try {
+        server_.load_crds(file.text);
+      } catch (const std::runtime_error& error) {
+        throw std::runtime_error(fmt::format("crds/{}: {}", file.name, error.what()));
+      }
+    }
+    server_.load_metallb_crds();
+    webhook_.emplace(server_);
+    for (const std::string_view ns : {"metallb-system", "address-controller", "metallb-iad-system"}) {
+      const auto answer =
+          server_.handle(sandbox::make_request(
+                             "POST", "/api/v1/namespaces",
+                             fmt::format(R"({{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{}"}}}})", ns)),
+                         "kubernetes-admin");
+      if (answer.status != 201 && answer.status != 409) throw std::runtime_error(answer.body);
+    }
+  }
+
+  // Parts first: they have something to say to the server before they go.
+  void shut_down() {
+    if (parts_ == nullptr) return reactor_.stop();
+    parts_->end([this] {
+      front_->end_watches();
+      http_->drain();
+      reactor_.at(reactor_.now() + std::chrono::milliseconds(50), [this] { reactor_.stop(); });
+    });
+  }
+
+  static int refuse(const std::string& message) {
+    fmt::print(stderr, "address-sandbox: {}\n", message);
+    return 1;
+  }
+
+  const Options& options_;
+  serve::IoReactor reactor_;
+  sandbox::ApiServer server_{reactor_, {.seed = random_seed()}};
+  std::optional<sandbox::ClusterControllers> controllers_;
+  std::optional<sandbox::MetalLbWebhook> webhook_;
+  sandbox::ApiFront* front_ = nullptr;
+  serve::HttpServer* http_ = nullptr;
+  Parts* parts_ = nullptr;
+};
+
+}  // namespace
+
+int run(const Options& options) {
+  allow_many_files();
+  return Process(options).run();
+}
+
+}  // namespace sandbox_process
