@@ -1,0 +1,3 @@
+{{/* The controller's own flags: none. */}}
+{{- define "iad.ownArguments" -}}
+{{- end -}}

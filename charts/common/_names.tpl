@@ -1,0 +1,66 @@
+{{/* Names, labels and the identity of a controller. Both charts use this file; everything is taken from the chart that renders it. */}}
+{{- define "iad.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* <release>-<chart>, or the release alone where it says the chart's name already. */}}
+{{- define "iad.fullname" -}}
+{{- $name := include "iad.name" . -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 53 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 53 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "iad.selector" -}}
+app.kubernetes.io/name: {{ include "iad.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "iad.labels" -}}
+{{ include "iad.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "iad.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "iad.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- required "serviceAccount.name: say which service account to use, as serviceAccount.create is false" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "iad.user" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "iad.serviceAccount" . }}
+{{- end -}}
+
+{{- define "iad.image" -}}
+{{- $image := .Values.image -}}
+{{- if $image.registry -}}{{ trimSuffix "/" $image.registry }}/{{- end -}}
+{{ $image.repository }}
+{{- if $image.digest -}}
+{{- with $image.tag -}}:{{ . }}{{- end -}}@{{ $image.digest }}
+{{- else -}}
+:{{ default .Chart.AppVersion $image.tag }}
+{{- end -}}
+{{- end -}}
+
+{{/* A CEL expression: the request is from somebody who may write what is guarded. */}}
+{{- define "iad.trusted" -}}
+{{- $allow := .Values.admission.allow -}}
+{{- $users := append $allow.users (include "iad.user" .) -}}
+{{- range $allow.serviceAccounts -}}
+{{- $users = append $users (printf "system:serviceaccount:%s" (replace "/" ":" .)) -}}
+{{- end -}}
+request.userInfo.username in {{ toJson $users }}
+{{- with $allow.groups }} || (has(request.userInfo.groups) && request.userInfo.groups.exists(group, group in {{ toJson . }}))
+{{- end -}}
+{{- end -}}
