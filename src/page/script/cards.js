@@ -57,7 +57,9 @@ export class Card {
     reconcileChildren(this.key, wanted, make, () => {});
     for (const item of this.key.children) {
       setAttributes(item.firstChild, { class: "cell swatch " + item.dataset.key });
-      setText(item.lastChild, `${formatCount(wanted.get(item.dataset.key))} ${stateName(item.dataset.key)}`);
+      // Free addresses of two families are no sensible sum; the line above has both numbers.
+      const mixed = item.dataset.key === "free" && view.totals.every(({ count }) => count > 0n);
+      setText(item.lastChild, (mixed ? "" : formatCount(wanted.get(item.dataset.key)) + " ") + stateName(item.dataset.key));
     }
   }
 
