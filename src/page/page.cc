@@ -38,6 +38,13 @@ const File* find(std::string_view path) {
   return file == all.end() ? nullptr : &*file;
 }
 
+std::span<const std::string_view> reads() {
+  static constexpr std::array<std::string_view, 5> paths{
+      "/apis/local.sdn.cozystack.io/v1alpha1/ipaddressclasses", "/apis/local.sdn.cozystack.io/v1alpha1/ipaddresses",
+      "/apis/local.sdn.cozystack.io/v1alpha1/ipaddressclaims", "/api/v1/services", "/apis/events.k8s.io/v1/events"};
+  return paths;
+}
+
 std::span<const Header> headers() { return k_headers; }
 
 bool wants_page(std::string_view accept) { return accept.find("text/html") != std::string_view::npos; }

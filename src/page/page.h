@@ -22,6 +22,9 @@ struct File {
 std::span<const File> files();
 // The file of a request's path (without query); nullptr if there is none. Any thread.
 const File* find(std::string_view path);
+// What the page asks of the API, as paths below its root: it lists and watches these and no others, always by GET. For
+// servers that let it through, or give it rights. Any thread.
+std::span<const std::string_view> reads();
 // Headers that every answer with one of the files carries besides Content-Type: a policy under which the page can
 // neither load nor send anything elsewhere nor turn text into markup, and nobody can frame it.
 std::span<const Header> headers();

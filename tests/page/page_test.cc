@@ -78,6 +78,15 @@ TEST(Page, PolicyForbidsAllButItsOwn) {
   EXPECT_EQ(header("Referrer-Policy"), "no-referrer");
 }
 
+TEST(Page, ReadsWhatItSays) {
+  const std::string_view script = body("/page.js");
+  EXPECT_EQ(page::reads().size(), 5U);
+  for (const std::string_view path : page::reads())
+    EXPECT_THAT(script, HasSubstr("\"" + std::string(path.substr(1)) + "\"]"));
+  // And nothing else is asked for: one request is written in one place.
+  EXPECT_EQ(script.find("apis/"), script.find("apis/local.sdn"));
+}
+
 TEST(Page, IsForBrowsers) {
   EXPECT_TRUE(page::wants_page("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"));
   for (const char* accept :

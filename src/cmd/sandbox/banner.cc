@@ -40,7 +40,7 @@ Try, in another terminal:
 
 }  // namespace
 
-std::string banner(const Options& options, std::string_view url, std::string_view dir) {
+std::string banner(const Options& options, std::string_view url, std::string_view dir, std::string_view picture) {
   std::string parts;
   std::string logs;
   for (const Part part : options.parts) {
@@ -52,8 +52,9 @@ std::string banner(const Options& options, std::string_view url, std::string_vie
       "This is a sandbox, not a cluster: an API server in memory{}.\n"
       "Pods are kept but never run, and no address is announced to any network.\n\n"
       "  server      {}\n"
-      "  kubeconfig  {}/kubeconfig\n",
-      parts, url, dir);
+      "  kubeconfig  {}/kubeconfig\n"
+      "  picture     {}\n",
+      parts, url, dir, picture);
   if (!logs.empty()) text += fmt::format("  logs        {}\n", logs);
   text += options.data.empty() ? "  state       in memory: gone when this ends\n"
                                : fmt::format("  state       kept in {}\n", options.data);

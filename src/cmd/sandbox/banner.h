@@ -8,6 +8,7 @@
 
 namespace sandbox_process {
 
-std::string banner(const Options& options, std::string_view url, std::string_view dir);
+// `url`: of the API server; `picture`: of the page, with its key.
+std::string banner(const Options& options, std::string_view url, std::string_view dir, std::string_view picture);
 
 }  // namespace sandbox_process

@@ -45,6 +45,8 @@ std::string base64(std::string_view text) {
   return out;
 }
 
+}  // namespace
+
 base::Result<std::string> random_token() {
   std::array<unsigned char, 24> bytes{};
   if (RAND_bytes(bytes.data(), bytes.size()) != 1) return base::fail("no random bytes for tokens");
@@ -52,8 +54,6 @@ base::Result<std::string> random_token() {
   for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
   return token;
 }
-
-}  // namespace
 
 std::string kubeconfig_of(std::string_view user) {
   return user == "admin" ? std::string("kubeconfig") : fmt::format("{}.kubeconfig", user);

@@ -38,6 +38,9 @@ class Identities {
   std::vector<Account> accounts_;
 };
 
+// 192 random bits in hex: a bearer token, or another secret.
+base::Result<std::string> random_token();
+
 // "kubeconfig" or "<user>.kubeconfig".
 std::string kubeconfig_of(std::string_view user);
 

@@ -52,6 +52,10 @@ std::expected<Options, int> parse_options(int argc, const char* const* argv) {
       ->type_name("PORT")
       ->capture_default_str();
   app.add_flag("--plain", options.plain, "HTTP without TLS");
+  app.add_option("--page-port", options.page_port, "Port of the page for browsers; 0 takes a free one")
+      ->type_name("PORT")
+      ->capture_default_str();
+  app.add_flag("--open", options.open, "Show the page in the browser");
   app.add_option("--dir", options.dir, "Folder for the kubeconfig and the logs of the parts. Default: " + default_dir())
       ->type_name("DIR");
   app.add_option("--metallb-version", options.metallb_version, "The MetalLB that is modelled")

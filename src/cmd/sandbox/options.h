@@ -20,6 +20,8 @@ std::string_view to_string(Part part);
 struct Options {
   std::uint16_t port = 0;
   bool plain = false;
+  std::uint16_t page_port = 0;
+  bool open = false;
   std::string dir = {};   // never empty after parsing
   std::string data = {};  // empty: in memory only
   std::string metallb_version = "0.16";

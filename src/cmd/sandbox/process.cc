@@ -15,7 +15,9 @@
 #include "cmd/sandbox/identities.h"
 #include "cmd/sandbox/own_crds.h"
 #include "cmd/sandbox/parts.h"
+#include "cmd/sandbox/picture.h"
 #include "kube/signals.h"
+#include "page/page.h"
 #include "sandbox/cluster_controllers.h"
 #include "sandbox/front/api_front.h"
 #include "sandbox/metallb.h"
@@ -45,6 +47,23 @@ std::string_view name_of(base::log::Level level) {
   return names[static_cast<std::size_t>(level)];
 }
 
+// A browser at the root of the API server. It has no credentials there and is shown the way to the page, which has its
+// own door.
+bool wants_picture(const serve::Head& head) {
+  return head.method == "GET" && head.path == "/" && page::wants_page(head.header("Accept"));
+}
+
+serve::Handler way_to_picture(std::string address, serve::Handler otherwise) {
+  return [address = std::move(address), otherwise = std::move(otherwise)](serve::Request request,
+                                                                          serve::Responder responder) {
+    if (!wants_picture(request)) return otherwise(std::move(request), std::move(responder));
+    responder.send({.status = 302,
+                    .content_type = "text/plain; charset=utf-8",
+                    .headers = {{"Location", address}},
+                    .body = "The page is at " + address + "\n"});
+  };
+}
+
 class Process {
  public:
   explicit Process(const Options& options) : options_(options) {}
@@ -70,15 +89,25 @@ class Process {
   int serve(Folder& folder, const Identities& identities) {
     sandbox::FrontOptions front_options;
     front_options.audit_log = options_.audit_log;
-    sandbox::ApiFront front(server_, reactor_, identities.users(), front_options);
+    auto page_token = random_token();
+    if (!page_token) return refuse(page_token.error().message);
+    sandbox::Users users = identities.users();
+    users.add_token(*page_token, {"address-sandbox:page", {}});
+    sandbox::ApiFront front(server_, reactor_, std::move(users), front_options);
+    auto picture =
+        Picture::start(reactor_, {.port = options_.page_port, .api = front.handler(), .token = std::move(*page_token)});
+    if (!picture) return refuse("page: " + picture.error().message);
     serve::HttpOptions http_options;
     http_options.port = options_.port;
     http_options.tls = identities.tls();
     http_options.refusal = &sandbox::ApiFront::refusal;
-    http_options.admit = [&front](const serve::Head& head) { return front.admit(head); };
+    http_options.admit = [&front](const serve::Head& head) {
+      return wants_picture(head) ? std::nullopt : front.admit(head);
+    };
     auto http = serve::HttpServer::start(reactor_, std::move(http_options));
     if (!http) return refuse(http.error().message);
     (*http)->route_below("/", front.handler());
+    (*http)->route("/", way_to_picture((*picture)->address(), front.handler()));
     const std::string url = fmt::format("{}://127.0.0.1:{}", options_.plain ? "http" : "https", (*http)->port());
     if (auto written = identities.write_kubeconfigs(folder, url); !written) return refuse(written.error().message);
 
@@ -86,16 +115,22 @@ class Process {
                            .metallb_version = options_.metallb_version,
                            .log_level = std::string(name_of(options_.log_level)),
                            .log_format = options_.log_format == base::log::Format::json ? "json" : "text"});
+    picture_ = picture->get();
     front_ = &front;
     http_ = http->get();
     parts_ = &parts;
     reactor_.post([this] {
       for (const Part part : options_.parts) parts_->start(part);
     });
-    fmt::print("{}", banner(options_, url, folder.path()));
+    fmt::print("{}", banner(options_, url, folder.path(), picture_->url()));
     std::fflush(stdout);
+    if (options_.open) {
+      if (auto opened = picture_->open_browser(); !opened)
+        base::log::warn("The page is not opened", {kv("error", opened.error().message)});
+    }
     reactor_.run();
     parts_ = nullptr;
+    picture_ = nullptr;
     return 0;
   }
 
@@ -127,6 +162,7 @@ class Process {
     parts_->end([this] {
       front_->end_watches();
       http_->drain();
+      picture_->drain();
       reactor_.at(reactor_.now() + std::chrono::milliseconds(50), [this] { reactor_.stop(); });
     });
   }
@@ -143,6 +179,7 @@ class Process {
   std::optional<sandbox::MetalLbWebhook> webhook_;
   sandbox::ApiFront* front_ = nullptr;
   serve::HttpServer* http_ = nullptr;
+  Picture* picture_ = nullptr;
   Parts* parts_ = nullptr;
 };
 

@@ -10,11 +10,11 @@ import { announcement, clean, describe, formatCount, STATES } from "./text.js";
 import { sayItem, Timeline } from "./timeline.js";
 import { Watcher } from "./watch.js";
 
-const GROUP = "apis/local.sdn.cozystack.io/v1alpha1/";
+// page.cc lists the same paths.
 const KINDS = [
-  ["classes", "classes", GROUP + "ipaddressclasses"],
-  ["addresses", "addresses", GROUP + "ipaddresses"],
-  ["claims", "claims", GROUP + "ipaddressclaims"],
+  ["classes", "classes", "apis/local.sdn.cozystack.io/v1alpha1/ipaddressclasses"],
+  ["addresses", "addresses", "apis/local.sdn.cozystack.io/v1alpha1/ipaddresses"],
+  ["claims", "claims", "apis/local.sdn.cozystack.io/v1alpha1/ipaddressclaims"],
   ["services", "Services", "api/v1/services"],
   ["events", "events", "apis/events.k8s.io/v1/events"],
 ];
