@@ -4,6 +4,7 @@
 #include <openssl/crypto.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -12,8 +13,6 @@
 
 #include "cmd/sandbox/identities.h"
 #include "page/page.h"
-
-extern char** environ;
 
 namespace sandbox_process {
 namespace {
