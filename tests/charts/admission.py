@@ -166,10 +166,8 @@ def run(cluster, count, wanted):
     for document in documents(setup["templates"]):
         base[document["kind"] + " " + document["metadata"]["name"]] = document
     wait_for_policies(cluster)
-    began = time.monotonic()
+    began, rows = time.monotonic(), [row for row in rows if wanted(row["name"])]
     for row in rows:
-        if not wanted(row["name"]):
-            continue
         problem = problem_of(row, send(cluster, row, base))
         count.check(f"admission: {row['name']}", not problem, problem)
     return len(rows), time.monotonic() - began

@@ -232,12 +232,12 @@ class Live:
         claims = self.cluster.get(f"{IPAM}/namespaces/live/ipaddressclaims").body["items"]
         self.count.check("claims outlive the release", sorted(
             c["metadata"]["name"] for c in claims if "deletionTimestamp" not in c["metadata"]) == sorted(self.addresses))
-        self.cluster.run_plane("metallb", "0.16")   # a MetalLB that starts anew finds every address where it was
+        self.cluster.run_plane("metallb", "0.16")   # a newer MetalLB that starts finds every address where it was
         probe = service("unclaimed")
         self.cluster.send("POST", "/api/v1/namespaces/live/services", probe, **TENANT)
         wait_until("MetalLB to serve again", 60, lambda: ingress(self.cluster.get("/api/v1/namespaces/live/services/unclaimed").body))
         self.cluster.send("DELETE", "/api/v1/namespaces/live/services/unclaimed", **TENANT)
-        self.still_held("by removing both releases and restarting MetalLB")
+        self.still_held("by removing both releases and upgrading MetalLB")
 
     def install_again(self):
         helm = self.cluster.must_helm
@@ -339,7 +339,7 @@ def run(cluster, count, binaries, logs):
         ("install again", live.install_again), ("first address", live.first_address), ("clear", live.clear), \
         ("take over", live.take_over)
     try:
-        cluster.run_plane("metallb", "0.16")
+        cluster.run_plane("metallb", "0.15")
         for name, step in steps:
             say(f"   {name}")
             step()

@@ -12,10 +12,6 @@ KUBE = ("--kube-version", "1.36.0")
 MUTATING = ("--api-versions", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy")
 
 
-def helm(cluster, *arguments):
-    return cluster.helm(*arguments)
-
-
 def chart_of(name):
     return os.path.join(SOURCES, "charts", name)
 
@@ -91,6 +87,23 @@ def roles(text):
     return out
 
 
+def pods_are_restricted(cluster, count):
+    """The pods pass the level `restricted` of pod security, and what is refused without their settings shows that somebody looks."""
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+        "name": "restricted", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}})
+    for name in ("address-controller", "metallb-iad"):
+        pod = next(d for d in documents(template(cluster, {"chart": name})[1]) if d["kind"] == "Deployment")["spec"]["template"]
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": pod["spec"]}
+        where = "/api/v1/namespaces/restricted/pods?dryRun=All"
+        answer = cluster.send("POST", where, pod)
+        count.check(f"pods of {name} are restricted", answer.accepted, answer.message)
+        for settings in (pod["spec"], pod["spec"]["containers"][0]):
+            kept = settings.pop("securityContext")
+            answer = cluster.send("POST", where, pod)
+            count.check(f"pods of {name} need their settings for that", not answer.accepted and "PodSecurity" in answer.message, answer.message)
+            settings["securityContext"] = kept
+
+
 def run(cluster, count, wanted):
     for name, namespace, manifest in (("address-controller", "address-controller", "core"), ("metallb-iad", "metallb-iad-system", "driver")):
         code, out, complaint = cluster.helm("lint", "--strict", chart_of(name), *KUBE)
@@ -112,6 +125,7 @@ def run(cluster, count, wanted):
     rendered = [d for d in documents(template(cluster, {"chart": "address-controller"})[1])
                 if d["kind"] == "CustomResourceDefinition" and d["metadata"]["name"] == source["metadata"]["name"]]
     count.check("a definition is rendered as it is in crds/", rendered and rendered[0]["spec"] == source["spec"])
+    pods_are_restricted(cluster, count)
     with open(os.path.join(SOURCES, "tests", "charts", "render.yaml"), encoding="utf-8") as stream:
         rows = yaml.safe_load(stream)
     for row in rows:
