@@ -93,7 +93,7 @@ def problem_of(row, answer):
     return ""
 
 
-def wait_for_policies(cluster):
+def wait_for_policies(cluster, mutating):
     """They count some time after they were written: until one of each has been seen to refuse, or to change, something."""
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "probe", "namespace": "default", "annotations": {}},
                "spec": {"type": "LoadBalancer", "ports": [{"port": 1}]}}
@@ -105,7 +105,7 @@ def wait_for_policies(cluster):
 
     wait_until("the policy on pins", 30, lambda: try_service({"metadata": {"annotations": {"metallb.io/loadBalancerIPs": "1.2.3.4"}}}).code == 403)
     wait_until("the policy on external IPs", 30, lambda: try_service({"spec": {"externalIPs": ["203.0.113.9"]}}).code == 403)
-    wait_until("the policy on the first address", 30, lambda: "metallb.io/address-pool" in try_service(
+    wait_until("the policy on the first address", 30, lambda: not mutating or "metallb.io/address-pool" in try_service(
         {"metadata": {"annotations": {"local.sdn.cozystack.io/ip-address-claim": "web"}}}).body["metadata"]["annotations"])
     claim = {"apiVersion": "local.sdn.cozystack.io/v1alpha1", "kind": "IPAddressClaim", "spec": {},
              "metadata": {"name": "probe", "namespace": "default", "annotations": {"local.sdn.cozystack.io/provisioner": "x"}}}
@@ -157,16 +157,17 @@ def checked(cluster, plural, name):
     return status if status.get("observedGeneration") == item["metadata"]["generation"] else None
 
 
-def run(cluster, count, wanted):
-    """Needs both charts installed, with backup/velero on their lists."""
+def run(cluster, count, wanted, mutating=True):
+    """Needs both charts installed, with backup/velero on their lists. Without mutating policies nothing gets a first address."""
     setup, rows = table()
     base = {}
     for document in setup["objects"]:
         base[document["kind"] + " " + document["metadata"]["name"]] = copy.deepcopy(document)
     for document in documents(setup["templates"]):
         base[document["kind"] + " " + document["metadata"]["name"]] = document
-    wait_for_policies(cluster)
-    began, rows = time.monotonic(), [row for row in rows if wanted(row["name"])]
+    wait_for_policies(cluster, mutating)
+    began, rows = time.monotonic(), [row for row in rows if wanted(row["name"]) and (
+        mutating or "iad-awaiting-claim" not in row.get("annotations", {}).values())]
     for row in rows:
         problem = problem_of(row, send(cluster, row, base))
         count.check(f"admission: {row['name']}", not problem, problem)

@@ -69,13 +69,13 @@ def path_of(document, with_name=True):
 class Cluster:
     """etcd, API server, controller manager and MetalLB of tests/real/plane, in a folder of its own."""
 
-    def __init__(self, real_dir, port, folder):
+    def __init__(self, real_dir, port, folder, api_flags=""):
         self.bin = os.path.join(real_dir, "bin")
         self.port = port
         self.folder = folder
         self.plane = os.path.join(SOURCES, "tests", "real", "plane")
         self.kubeconfig = os.path.join(folder, "kubeconfig")
-        self.env = dict(os.environ, REAL_DIR=real_dir, HELM_CONFIG_HOME=folder + "/helm", HELM_CACHE_HOME=folder + "/helm",
+        self.env = dict(os.environ, REAL_DIR=real_dir, API_FLAGS=api_flags, HELM_CONFIG_HOME=folder + "/helm", HELM_CACHE_HOME=folder + "/helm",
                         HELM_DATA_HOME=folder + "/helm")
         self.tls = None
 

@@ -332,6 +332,26 @@ class Live:
             controller.stop()
 
 
+def run_older(cluster, count, binaries, logs):
+    """On an API server without mutating policies: installed, and it works."""
+    live = Live(cluster, count, binaries, logs)
+    try:
+        cluster.run_plane("metallb", "0.16")
+        live.established()
+        there = cluster.get("/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies")
+        count.check("there are no mutating policies", there.code == 404, there.code)
+        live.roll()
+        live.fill()
+        live.follow()
+        live.works("older")
+        live.still_held("on an older API server")
+    except (RuntimeError, OSError, KeyError) as error:
+        count.check("on an older API server", False, error)
+    finally:
+        live.stop()
+        cluster.run_plane("kill", "metallb")
+
+
 def run(cluster, count, binaries, logs):
     live = Live(cluster, count, binaries, logs)
     steps = ("install the charts before these", lambda: live.install_previous(live.previous())), ("fill", live.fill), \
