@@ -3,9 +3,14 @@
 #include <simdjson.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <deque>
 #include <future>
+#include <mutex>
+#include <optional>
 
 #include "kube/curl_transport.h"
+#include "kube/line_framer.h"
 
 namespace kube {
 namespace {
@@ -20,6 +25,60 @@ std::string continue_token(std::string_view body) {
   if (document["metadata"]["continue"].get_string().get(token) != simdjson::SUCCESS) return {};
   return std::string(token);
 }
+
+// Hands the lines of a stream from the transport's thread to the one that waits for them.
+class LineQueue {
+ public:
+  void add(std::string_view line) {
+    const std::scoped_lock lock(mutex_);
+    lines_.emplace_back(line);
+    changed_.notify_one();
+  }
+  void end(Answer how) {
+    const std::scoped_lock lock(mutex_);
+    if (!end_) end_ = std::move(how);
+    changed_.notify_one();
+  }
+  // The next line; nothing when there are no more.
+  std::optional<std::string> take() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !lines_.empty() || end_; });
+    if (lines_.empty()) return std::nullopt;
+    std::string line = std::move(lines_.front());
+    lines_.pop_front();
+    return line;
+  }
+  // How it ended, once take() has said so.
+  Answer how() {
+    const std::scoped_lock lock(mutex_);
+    return *end_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::string> lines_;
+  std::optional<Answer> end_;
+};
+
+class LineReceiver final : public StreamReceiver {
+ public:
+  explicit LineReceiver(std::shared_ptr<LineQueue> queue) : queue_(std::move(queue)) {}
+  base::Task opened() override { return {}; }
+  base::Task data(std::string_view bytes) override {
+    framer_.feed(bytes, [this](std::string_view line) { queue_->add(line); });
+    return {};
+  }
+  base::Task closed(Answer how) override {
+    framer_.finish([this](std::string_view line) { queue_->add(line); });
+    queue_->end(std::move(how));
+    return {};
+  }
+
+ private:
+  std::shared_ptr<LineQueue> queue_;
+  LineFramer framer_;
+};
 
 Request make_request(std::string method, std::string path, SyncClient::Query query, std::string content_type,
                      std::string body) {
@@ -102,6 +161,21 @@ Answer SyncClient::patch(std::string path, std::string body, std::string content
 
 Answer SyncClient::remove(std::string path, std::string body, Query query) {
   return call(make_request("DELETE", std::move(path), std::move(query), "application/json", std::move(body)));
+}
+
+Answer SyncClient::stream(Request request, const std::function<bool(std::string_view)>& line, base::Duration idle) {
+  auto queue = std::make_shared<LineQueue>();
+  std::promise<StreamId> promise;
+  std::future<StreamId> id = promise.get_future();
+  reactor_.post(
+      [&] { promise.set_value(transport_->open(std::move(request), std::make_unique<LineReceiver>(queue), idle)); });
+  const StreamId stream = id.get();
+  while (const auto text = queue->take()) {
+    if (line(*text)) continue;
+    reactor_.post([this, stream] { transport_->close(stream); });
+    return Response{.status = 200, .body = {}, .content_type = {}, .retry_after = {}, .warnings = {}};
+  }
+  return queue->how();
 }
 
 }  // namespace kube

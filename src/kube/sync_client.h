@@ -44,6 +44,11 @@ class SyncClient {
   // `body` may hold DeleteOptions.
   Answer remove(std::string path, std::string body = {}, Query query = {});
 
+  // A stream of lines, as of a watch. Calls `line` on the calling thread for each, until it returns false or the stream
+  // ends; returns how it ended: the server's refusal, its regular end (a Response with its status) or why it broke.
+  Answer stream(Request request, const std::function<bool(std::string_view line)>& line,
+                base::Duration idle = std::chrono::hours(1));
+
  private:
   SyncClient() = default;
 

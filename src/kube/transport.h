@@ -28,6 +28,7 @@ struct Request {
   std::string body = {};
   base::Duration timeout = std::chrono::seconds(30);  // whole request; for streams: until the response headers
   Lane lane = Lane::normal;
+  std::string accept = {};  // representations wanted; empty: application/json
 
   bool idempotent() const { return method == "GET"; }
 };

@@ -1,16 +1,10 @@
-// YAML documents as JSON values, by YAML's core schema (what kubectl and the API server do with them). Internal to the
-// sandbox.
+// YAML as the sandbox reads it. Internal to the sandbox.
 #pragma once
 
-#include <string_view>
-#include <vector>
-
-#include "base/result.h"
-#include "sandbox/json.h"
+#include "kube/yaml.h"
 
 namespace sandbox {
 
-// Every document of a stream; empty documents are left out.
-base::Result<std::vector<json::value>> parse_yaml(std::string_view text);
+using kube::parse_yaml;
 
 }  // namespace sandbox

@@ -332,5 +332,49 @@ TEST(SyncClient, ReadsAllPagesAndPassesAnswersOn) {
   EXPECT_EQ(server.requests()[5].header("content-type"), "application/merge-patch+json");
 }
 
+TEST(SyncClient, AsksForTheRepresentationThatIsWanted) {
+  FakeServer server([](FakeExchange& exchange) { exchange.respond(200, exchange.request.header("accept")); });
+  ClientConfig config;
+  config.server = server.url();
+  const auto client = SyncClient::connect(config);
+  ASSERT_TRUE(client.has_value());
+  Request table;
+  table.path = "/pods";
+  table.accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+  EXPECT_EQ((*client)->call(table)->body, table.accept);
+  EXPECT_EQ((*client)->get("/pods")->body, "application/json");
+}
+
+TEST(SyncClient, StreamsLinesUntilEitherSideHasEnough) {
+  FakeServer server([](FakeExchange& exchange) {
+    if (exchange.request.target.find("/refused") == 0) return exchange.respond(403, R"({"kind":"Status"})");
+    exchange.start_stream();
+    exchange.chunk("one\ntw");
+    exchange.chunk("o\nthree");
+    if (exchange.request.target.find("/endless") == 0) return exchange.stall();
+    exchange.end_stream();
+  });
+  ClientConfig config;
+  config.server = server.url();
+  const auto client = SyncClient::connect(config);
+  ASSERT_TRUE(client.has_value());
+  std::vector<std::string> lines;
+  const auto read = [&](const std::string& path, std::size_t enough) {
+    lines.clear();
+    Request request;
+    request.path = path;
+    return status_of((*client)->stream(request, [&](std::string_view line) {
+      lines.emplace_back(line);
+      return lines.size() < enough;
+    }));
+  };
+  EXPECT_EQ(read("/ending", 10), 200);
+  EXPECT_THAT(lines, ElementsAre("one", "two", "three"));
+  EXPECT_EQ(read("/endless", 2), 200);
+  EXPECT_THAT(lines, ElementsAre("one", "two"));
+  EXPECT_EQ(read("/refused", 10), 403);
+  EXPECT_THAT(lines, ElementsAre());
+}
+
 }  // namespace
 }  // namespace kube::test

@@ -19,15 +19,16 @@ void WarningLog::note(const std::vector<std::string>& warnings) {
 }
 
 std::shared_ptr<const HeaderList> HeaderLists::get(const Request& request) {
-  const auto found = std::ranges::find_if(
-      items_, [&](const Item& item) { return item.lane == request.lane && item.content_type == request.content_type; });
+  const auto found = std::ranges::find_if(items_, [&](const Item& item) {
+    return item.lane == request.lane && item.content_type == request.content_type && item.accept == request.accept;
+  });
   if (found != items_.end()) return found->list;
-  return items_.emplace_back(Item{request.content_type, request.lane, make(request)}).list;
+  return items_.emplace_back(Item{request.content_type, request.accept, request.lane, make(request)}).list;
 }
 
 std::shared_ptr<const HeaderList> HeaderLists::make(const Request& request) const {
   auto list = std::make_shared<HeaderList>();
-  list->append("Accept: application/json");
+  list->append("Accept: " + (request.accept.empty() ? "application/json" : request.accept));
   list->append("Expect:");  // no waiting for "100 Continue" before a large body
   std::string agent = "User-Agent: " + setup_.options.user_agent;
   if (request.lane == Lane::lease) agent += "/leader-election";

@@ -23,7 +23,7 @@ class WarningLog {
   std::unordered_set<std::string> seen_;
 };
 
-// Header lists for requests, made once for each credential and content type. I/O thread only.
+// Header lists for requests, made once for each credential and pair of content types. I/O thread only.
 class HeaderLists {
  public:
   HeaderLists(const TransferSetup& setup, const CredentialPtr& credential) : setup_(setup), credential_(credential) {}
@@ -33,6 +33,7 @@ class HeaderLists {
  private:
   struct Item {
     std::string content_type;
+    std::string accept;
     Lane lane = Lane::normal;
     std::shared_ptr<const HeaderList> list;
   };

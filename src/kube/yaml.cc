@@ -1,13 +1,16 @@
-#include "sandbox/yaml.h"
+#include "kube/yaml.h"
 
 #include <yaml-cpp/yaml.h>
 
 #include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <charconv>
 #include <string>
 
-namespace sandbox {
+namespace kube {
 namespace {
+
+namespace json = boost::json;
 
 json::value plain_scalar(const std::string& text) {
   if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") return nullptr;
@@ -60,4 +63,4 @@ base::Result<std::vector<json::value>> parse_yaml(std::string_view text) {
   return documents;
 }
 
-}  // namespace sandbox
+}  // namespace kube

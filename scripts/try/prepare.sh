@@ -1,0 +1,137 @@
+# Installing, building, starting and ending what ./try needs. Sourced by it.
+
+worker='' sandbox=''
+
+# progress TEXT LOG: shows how far the worker is until it ends; returns its status
+progress() {
+  local text=$1 log=$2 since=$SECONDS told=-1 steps done_ total percent status=0
+  while kill -0 "$worker" 2>/dev/null; do
+    steps=$(tail -c 4000 "$log" | grep -oE '^\[[0-9]+/[0-9]+\]' | tail -n 1 | tr -d '[]') || steps=''
+    done_=${steps%/*} total=${steps#*/} percent=''
+    [ -z "$steps" ] || percent=$((done_ * 100 / total))
+    if [ -n "$live" ]; then
+      printf '\r\e[K%s: %s%d s' "$text" "${percent:+$percent % of $total steps, }" "$((SECONDS - since))"
+    elif [ -n "$percent" ] && [ $((percent / 20)) -gt "$told" ]; then
+      told=$((percent / 20)); say "$text: $percent % of $total steps, $((SECONDS - since)) s"
+    fi
+    sleep 0.2
+  done
+  [ -z "$live" ] || printf '\r\e[K'
+  wait "$worker" || status=$?
+  worker=''
+  return "$status"
+}
+
+# work TEXT LOG COMMAND...: runs it in the background under a progress line
+work() {
+  local text=$1 log=$2; shift 2
+  : >"$log"
+  "$@" >"$log" 2>&1 </dev/null 9>&- & worker=$!
+  progress "$text" "$log" && return
+  tail -n 30 "$log" >&2
+  give_up "$text failed."
+}
+
+binaries='address-controller metallb-iad address-sandbox kubectl-address'
+# refresh: builds what has changed since the last build; false if there was none, or it takes more than a compiler.
+# A build with nothing to do is how we know that build/bin is up to date, and takes a moment.
+refresh() {
+  local name stale='' log=$stage/build.log
+  command -v ninja >/dev/null && [ -f build/release/build.ninja ] || return 1
+  : >"$log"
+  setsid setpriv --pdeathsig TERM ninja -C build/release binaries >"$log" 2>&1 </dev/null 9>&- & worker=$!
+  progress "Building" "$log" || return 1
+  for name in $binaries; do
+    [ -x "build/bin/$name" ] && ! [ "build/release/bin/$name" -nt "build/bin/$name" ] || stale=1
+  done
+  if [ -n "$stale" ]; then
+    rm -rf build/bin; mkdir -p build/bin; cp -p build/release/bin/* build/bin/
+    say "Built what had changed, in $((SECONDS - began)) s."
+  else
+    say "build/bin is up to date: ninja found nothing to do."
+  fi
+}
+
+have_binaries() {
+  if [ -n "$bin" ]; then
+    [ -z "$cluster" ] || binaries=kubectl-address   # it has the others
+    for name in $binaries; do [ -x "$bin/$name" ] || give_up "$bin/$name is missing."; done
+    return
+  fi
+  bin=$PWD/build/bin
+  mkdir -p build
+  exec 9>build/try.lock   # two at once: one builds, the other waits
+  flock -n 9 || { say "Another ./try is building; waiting for it."; flock 9; }
+  if ! refresh; then
+    say "Building build/bin. The first time takes a few minutes; the next ./try takes seconds."
+    if [ "$(id -u)" = 0 ]; then
+      work "Installing packages" "$stage/install.log" scripts/install build test
+    else
+      scripts/install build test || give_up "Packages are missing."   # it may ask for a password
+    fi
+    work "Building" "$stage/build.log" setsid setpriv --pdeathsig TERM ./check --build
+    for name in $binaries; do [ -x "$bin/$name" ] || give_up "The build made no $bin/$name."; done
+    say "Built in $((SECONDS - began)) s."
+  fi
+  exec 9>&-
+}
+
+have_client() {
+  if [ -z "$own" ] && command -v kubectl >/dev/null; then
+    client=kubectl
+    # "kubectl address" is this project's client as a plugin.
+    PATH=$bin:$PATH
+  else
+    client=$bin/kubectl-address
+    client=${client#"$PWD/"}
+    [ -n "$own" ] || say "There is no kubectl here; this project's own client knows the same commands."
+  fi
+}
+
+have_cluster() {
+  export KUBECONFIG=$cluster
+  if [ -n "$cluster" ]; then
+    [ -r "$cluster" ] || give_up "Cannot read $cluster."
+    $client get namespaces >"$stage/answer" 2>&1 || { cat "$stage/answer" >&2; give_up "The cluster of $cluster does not answer."; }
+    return
+  fi
+  KUBECONFIG=$stage/sandbox/kubeconfig
+  # It ends with us, even if we are killed.
+  setsid setpriv --pdeathsig TERM "$bin/address-sandbox" --dir "$stage/sandbox" >"$stage/sandbox.log" 2>&1 </dev/null & sandbox=$!
+  local tries
+  for tries in $(seq 150); do
+    [ -f "$KUBECONFIG" ] && $client get namespaces >"$stage/answer" 2>&1 && break
+    kill -0 "$sandbox" 2>/dev/null || { tail -n 5 "$stage/sandbox.log" >&2; give_up "The sandbox ended."; }
+    [ "$tries" != 150 ] || { cat "$stage/answer" >&2; give_up "The sandbox did not come up in 15 seconds."; }
+    sleep 0.1
+  done
+  say "A sandbox runs: an API server in memory, a model of MetalLB, and both controllers, in processes of their own."
+}
+
+# Ends one process group that we started, and waits until it is gone.
+end_process() {
+  local pid=$1
+  kill -TERM -- "-$pid" 2>/dev/null || kill -TERM "$pid" 2>/dev/null || return 0
+  for _ in $(seq 100); do kill -0 "$pid" 2>/dev/null || break; sleep 0.05; done
+  kill -KILL -- "-$pid" 2>/dev/null
+  wait "$pid" 2>/dev/null
+}
+end_processes() {
+  [ -z "$worker" ] || end_process "$worker"
+  [ -z "$sandbox" ] || end_process "$sandbox"
+}
+
+# stay: the sandbox goes on until Ctrl-C
+stay() {
+  local ours=${bin#"$PWD/"}/kubectl-address
+  [ "$client" = kubectl ] || ours=$client
+  printf '\n%sThe sandbox is yours now.%s In another terminal, in this folder:\n\n' "$bold" "$plain"
+  say "  export KUBECONFIG=$KUBECONFIG"
+  say "  $client apply -f scripts/try/class.yaml"
+  say "  $ours claim mine"
+  say "  $client get $client:+}"
+  printf '\nCtrl-C ends it.\n'
+  wait "$sandbox" || true
+  sandbox=''
+  give_up "The sandbox ended by itself."
+}

@@ -1,0 +1,203 @@
+// claim, release, recycle.
+#include <fmt/format.h>
+
+#include "api/names.h"
+#include "client/cluster.h"
+#include "client/kinds.h"
+#include "client/product.h"
+
+namespace client {
+namespace {
+
+json::object document_of(const Session& session, const ClaimOptions& options, const std::string& address_name) {
+  json::object spec{{"family", options.family}};
+  if (!options.class_name.empty()) spec["className"] = options.class_name;
+  if (!address_name.empty()) spec["addressName"] = address_name;
+  return {{"apiVersion", claim_kind.api_version()},
+          {"kind", claim_kind.kind},
+          {"metadata", {{"name", options.name}, {"namespace", session.ns}}},
+          {"spec", std::move(spec)}};
+}
+
+// Of "203.0.113.7" the name of its object; of a name itself.
+std::string object_named(const std::string& text) {
+  const auto address = base::IpAddress::parse(text);
+  return address ? base::object_name(*address) : text;
+}
+
+// What a claim that is there already asks for differently; "" if it is the same.
+std::string difference(const Claim& claim, const ClaimOptions& options, const std::string& address_name) {
+  const auto say = [](std::string_view what, const std::string& has, const std::string& wanted) {
+    return fmt::format("its {} is {}, not {}", what, has.empty() ? "not set" : has, wanted.empty() ? "unset" : wanted);
+  };
+  if (claim.family != options.family) return say("family", claim.family, options.family);
+  // Naming the class that the default turned out to be asks for nothing else.
+  if (claim.wanted_class != options.class_name &&
+      (options.class_name.empty() || claim.class_name != options.class_name)) {
+    return say("class", claim.wanted_class, options.class_name);
+  }
+  if (claim.wanted_address != address_name) return say("address", claim.wanted_address, address_name);
+  return {};
+}
+
+int wait_bound(const Session& session, const std::string& name, const Waiting& waiting) {
+  if (!waiting.wait) return k_done;
+  const base::MonoTime begin = session.server.now();
+  std::optional<kube::ApiError> error;
+  Claim claim;
+  const bool done = session.wait_until(waiting.timeout, [&] {
+    const auto now = session.get(claim_kind, session.ns, name);
+    if (!now) {
+      error = now.error();
+      return true;
+    }
+    claim = claim_of(*now);
+    return claim.phase != api::phase::pending;
+  });
+  if (error) return session.fail(*error);
+  if (!done || claim.phase != api::phase::bound) {
+    const std::string why = claim.reason.empty() ? "nothing says why; is address-controller running?"
+                                                 : fmt::format("{}: {}", claim.reason, claim.message);
+    return session.fail(
+        fmt::format("claim {} is {} after {}; {}", name, claim.phase, seconds_text(session.server.now() - begin), why));
+  }
+  session.out << fmt::format("claim {} has {} of class {} (after {})\n", name, claim.texts(), claim.class_name,
+                             seconds_text(session.server.now() - begin));
+  return k_done;
+}
+
+// What became of an address whose claim is gone, if the user may look.
+std::string fate(const Session& session, const Reported& reported) {
+  const auto now = session.get(address_kind, {}, reported.name);
+  if (!now) {
+    if (now.error().is_not_found()) return fmt::format("{} went back to where it came from", reported.address);
+    return {};
+  }
+  const Address address = address_of(*now);
+  if (address.phase == api::phase::released) {
+    return fmt::format("{} is Released: kept, and nobody's until an administrator recycles it", reported.address);
+  }
+  return fmt::format("{} is {}", reported.address, address.phase);
+}
+
+// The object of an address or of a name; after a failure the message is printed.
+std::optional<Address> need_address(const Session& session, const std::string& text) {
+  auto object = session.get(address_kind, {}, object_named(text));
+  const auto address = base::IpAddress::parse(text);
+  if (!object && object.error().is_not_found() && address) {
+    // Administrators may have given it another name.
+    const auto items = session.list(address_kind, {}, {{"fieldSelector", "spec.address=" + address->to_string()}});
+    if (items && !items->empty()) return address_of(items->front());
+  }
+  if (object) return address_of(*object);
+  if (object.error().is_not_found()) {
+    session.fail(fmt::format("no IPAddress object for {}: nobody has claimed or set aside that address", text));
+  } else {
+    session.fail(object.error());
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int claim(const Session& session, const ClaimOptions& options) {
+  const std::string address_name = options.address.empty() ? std::string() : object_named(options.address);
+  const auto created = session.create(claim_kind, session.ns, document_of(session, options, address_name));
+  if (created) {
+    session.out << fmt::format("{} created\n", display_name(claim_kind, options.name));
+  } else if (created.error().is_already_exists()) {
+    const auto now = session.get(claim_kind, session.ns, options.name);
+    if (!now) return session.fail(now.error());
+    const Claim there = claim_of(*now);
+    if (there.deleting)
+      return session.fail(fmt::format("a claim {} is being deleted; try again when it is gone", options.name));
+    if (const std::string other = difference(there, options, address_name); !other.empty()) {
+      return session.fail(
+          fmt::format("there is a claim {} in namespace {} already, and {}", options.name, session.ns, other));
+    }
+    session.out << fmt::format("{} is there already\n", display_name(claim_kind, options.name));
+  } else {
+    return session.fail(created.error());
+  }
+  return wait_bound(session, options.name, options.waiting);
+}
+
+int release(const Session& session, const std::string& name, bool even_if_attached, const Waiting& waiting) {
+  const auto claim = need_claim(session, name);
+  if (!claim) return k_failed;
+  for (const Service& service : services_of(session, name)) {
+    if (even_if_attached) break;
+    return session.fail(fmt::format(
+        "service {} names claim {} and would lose its address; detach it first ({} detach {} -n {}), or say "
+        "--even-if-attached",
+        service.name, name, session.program, service.name, session.ns));
+  }
+  const json::object options{{"preconditions", {{"uid", claim->uid}}}, {"propagationPolicy", "Background"}};
+  const auto removed = session.remove(claim_kind, session.ns, name, options);
+  if (!removed && !removed.error().is_not_found()) return session.fail(removed.error());
+  session.out << fmt::format("claim {} is given up\n", name);
+  if (!waiting.wait) return k_done;
+  const bool gone = session.wait_until(waiting.timeout, [&] {
+    const auto now = session.get(claim_kind, session.ns, name);
+    return !now || text_at(*now, {"metadata", "uid"}) != claim->uid;
+  });
+  if (!gone)
+    return session.fail(fmt::format("claim {} is still being deleted after {}; is address-controller running?", name,
+                                    seconds_text(waiting.timeout)));
+  for (const Reported& reported : claim->addresses) {
+    // A Delete address goes a moment after its claim, when the backend has let go.
+    std::string told;
+    session.wait_until(waiting.timeout, [&] {
+      told = fate(session, reported);
+      return told.find(" is Bound") == std::string::npos && told.find(" is Pending") == std::string::npos;
+    });
+    if (!told.empty()) session.out << told << "\n";
+  }
+  return k_done;
+}
+
+int recycle(const Session& session, const std::string& text, const Waiting& waiting) {
+  const auto address = need_address(session, text);
+  if (!address) return k_failed;
+  const std::string& phase = address->phase;
+  if (phase == api::phase::available && address->claim.empty()) {
+    session.out << fmt::format("{} is Available already\n", address->text);
+    return k_done;
+  }
+  if (phase != api::phase::released) {
+    const std::string owner =
+        address->claim.empty() ? "nobody" : fmt::format("{}/{}", address->claim_ns, address->claim);
+    return session.fail(fmt::format(
+        "{} is {} and belongs to {}; only a Released address can be recycled. To take one from its claim, delete "
+        "the claim: {} release {} -n {}",
+        address->text, phase, owner, session.program, address->claim.empty() ? "CLAIM" : address->claim,
+        address->claim_ns.empty() ? "NAMESPACE" : address->claim_ns));
+  }
+  const json::object cleared{{"metadata", {{"resourceVersion", address->version}}}, {"spec", {{"claimRef", nullptr}}}};
+  const auto patched = session.patch(address_kind, {}, address->name, cleared);
+  if (!patched && patched.error().is_conflict()) {
+    return session.fail(fmt::format("{} changed at the same moment; nothing was done, look at it again: {} who {}",
+                                    address->text, session.program, address->text));
+  }
+  if (!patched) return session.fail(patched.error());
+  session.out << fmt::format("{} is no longer reserved for {}/{}\n", address->text, address->claim_ns, address->claim);
+  if (!waiting.wait) return k_done;
+  Address now = *address;
+  const bool done = session.wait_until(waiting.timeout, [&] {
+    const auto object = session.get(address_kind, {}, address->name);
+    if (!object) return true;
+    now = address_of(*object);
+    return now.phase != api::phase::released;
+  });
+  if (!done)
+    return session.fail(fmt::format("{} is still {} after {}; is address-controller running?", now.text, now.phase,
+                                    seconds_text(waiting.timeout)));
+  if (now.phase == api::phase::bound) {
+    session.out << fmt::format("{} is Bound to {}/{}, which waited for one\n", now.text, now.claim_ns, now.claim);
+  } else {
+    session.out << fmt::format("{} is {}\n", now.text, now.phase);
+  }
+  return k_done;
+}
+
+}  // namespace client
