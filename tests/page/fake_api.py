@@ -106,6 +106,11 @@ class FakeApi:
         with self.lock:
             return len(self.watchers)
 
+    def watching_after_a_sign(self):
+        """As watching(), after a bookmark that makes streams whose reader is gone end."""
+        self.bookmark()
+        return self.watching()
+
     def asked(self, text):
         """Requests whose path and query contain `text`."""
         with self.lock:

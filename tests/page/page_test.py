@@ -236,6 +236,18 @@ class Follows(PageTest):
         second.wait(LIVE)
         self.pages = [second]
 
+    def test_a_hidden_window_lets_go_of_its_connections(self):
+        page = self.open(cluster.ip_class("public", ["203.0.113.0/24"]), ready=LIVE)
+        self.wait_for_watches()
+        hide = "(() => { Object.defineProperty(document, 'hidden', {configurable: true, value: %s}); document.dispatchEvent(new Event('visibilitychange')); })()"
+        page.run(hide % "true")
+        self.until(lambda: page.run("1") and not self.api.watching_after_a_sign())
+        self.api.put(cluster.address("203.0.113.1"))
+        self.assertEqual(page.run(label("203.0.113.1")), "203.0.113.1, free")
+        page.run(hide % "false")
+        page.wait(f"{label('203.0.113.1')} === '203.0.113.1, available'")
+        self.wait_for_watches()
+
     def test_pausing_stops_the_picture_not_the_following(self):
         page = self.open(cluster.ip_class("public", ["203.0.113.0/24"]), ready=LIVE)
         page.run("document.getElementById('pause').click()")
@@ -260,7 +272,8 @@ class Follows(PageTest):
         self.assertEqual(page.run(reasons), ["AddressAttached", "Fresh", "AddressConflict"])
         page.run("(() => { const s = document.getElementById('feed-filter'); s.value = 'warning'; s.dispatchEvent(new Event('change')); })()")
         self.assertEqual(page.run(reasons), ["AddressConflict"])
-        self.assertEqual(page.run("document.querySelector('#feed-list .flag').textContent"), "Warning")
+        self.assertEqual(page.run("document.querySelector('#feed-list li').textContent.trim().split(' ').slice(2, 6)"),
+                         ["Warning", "AddressConflict", "", "IPAddress"])
 
 
 class Keyboard(PageTest):
@@ -451,6 +464,8 @@ class Accessible(PageTest):
           const node = document.querySelector('.sections .' + state);
           return getComputedStyle(node, '::before').backgroundColor !== getComputedStyle(node).backgroundColor; })""")
         self.assertEqual(signs, [True] * 5)
+        chosen = page.run("""[...document.querySelectorAll('.view span')].map((node) => getComputedStyle(node).backgroundColor)""")
+        self.assertNotEqual(chosen[0], chosen[1], "which view is chosen shows")
 
 
 class Logic(unittest.TestCase):

@@ -6,6 +6,8 @@ import { clean, formatCount, ownerText, plural, STATES, stateName } from "./text
 
 const MOST_CLAIMS = 20;
 const FIRST_ROWS = 200;
+// Longer sections are laid out by the browser when they come into sight.
+const MOST_ROWS_LAID_OUT = 64;
 
 export class Card {
   #grids = new Map();
@@ -87,7 +89,8 @@ export class Card {
 
   #updateSection(node, section, view, context) {
     const grid = this.#grids.get(node.dataset.key);
-    const { mode, listed } = grid.update(section, context.columns, { ...context, usable: view.usable });
+    const { mode, listed, rows } = grid.update(section, context.columns, { ...context, usable: view.usable });
+    node.classList.toggle("long", rows > MOST_ROWS_LAID_OUT);
     setText(node.querySelector(".remark"), mode === "list" ? listRemark(section, view, listed) : "");
     node.querySelector(".more").hidden = mode !== "list" || listed >= section.infos.length;
   }

@@ -24,17 +24,17 @@ export class FeedView {
 }
 
 function make(item) {
-  return element(
-    "li",
-    { class: item.type + (item.warning ? " warning" : "") },
-    element("time", { datetime: item.at }, ""),
-    item.warning ? element("strong", { class: "flag" }, "Warning") : null,
-    item.type === "change" ? element("button", { type: "button", class: "plain", "data-address": item.key }, quoted(item.text)) : null,
-    item.type === "event" ? quoted(item.title, { class: "reason" }) : null,
-    item.type === "event" ? quoted("", { class: "times" }) : null,
-    item.type === "event" ? quoted(item.about, { class: "about" }) : null,
-    item.type === "event" ? quoted("", { class: "note" }) : null,
-  );
+  const parts = [element("time", { datetime: item.at })];
+  if (item.warning) parts.push(element("strong", { class: "flag" }, "Warning"));
+  if (item.type === "change") {
+    parts.push(element("button", { type: "button", class: "plain", "data-address": item.key }, quoted(item.text)));
+  } else {
+    parts.push(quoted(item.title, { class: "reason" }), quoted("", { class: "times" }), quoted(item.about, { class: "about" }));
+    parts.push(quoted("", { class: "note" }));
+  }
+  // Blanks between them are for lines to break at, and for voices.
+  const spaced = parts.flatMap((part) => [part, " "]);
+  return element("li", { class: item.type + (item.warning ? " warning" : "") }, ...spaced);
 }
 
 function update(node, item) {

@@ -38,7 +38,7 @@ export class Grid {
     }
     this.#paint(section, context);
     this.element.hidden = this.#rows.length === 0;
-    return { mode: layout.mode, listed: listed.length };
+    return { mode: layout.mode, listed: listed.length, rows: this.#rows.length };
   }
 
   showMore() {

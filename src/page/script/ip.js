@@ -68,7 +68,6 @@ export function formatAddress(family, value) {
     let end = i;
     while (end < 8 && groups[end] === 0n) ++end;
     if (end - i > best.length) best = { at: i, length: end - i };
-    if (end > i) i = end;
   }
   const hex = (list) => list.map((group) => group.toString(16)).join(":");
   if (best.at < 0) return hex(groups);

@@ -154,7 +154,8 @@ class Page {
     const states = [...this.#watchers.values()].map(({ label, state, detail }) => ({ label, state, detail: clean(detail, 200) }));
     const { state, text } = connectionOf(states);
     const node = by("connection");
-    if (node.dataset.state && node.dataset.state !== state) this.#unsaid.push({ text: "Connection: " + text, urgent: true });
+    // Worth words only when it broke or is whole again.
+    if (node.dataset.state !== state && [node.dataset.state, state].includes("bad")) this.#unsaid.push({ text: "Connection: " + text, urgent: true });
     node.dataset.state = state;
     setText(node, text);
     this.schedule();
