@@ -8,7 +8,8 @@ progress() {
   while kill -0 "$worker" 2>/dev/null; do
     steps=$(tail -c 4000 "$log" | grep -oE '^\[[0-9]+/[0-9]+\]' | tail -n 1 | tr -d '[]') || steps=''
     done_=${steps%/*} total=${steps#*/} percent=''
-    [ -z "$steps" ] || percent=$((done_ * 100 / total))
+    # The few steps in which ninja looks at the build description itself are no progress.
+    [ "${total:-0}" -lt 5 ] || percent=$((done_ * 100 / total))
     if [ -n "$live" ]; then
       printf '\r\e[K%s: %s%d s' "$text" "${percent:+$percent % of $total steps, }" "$((SECONDS - since))"
     elif [ -n "$percent" ] && [ $((percent / 20)) -gt "$told" ]; then
@@ -106,6 +107,14 @@ have_cluster() {
     sleep 0.1
   done
   say "A sandbox runs: an API server in memory, a model of MetalLB, and both controllers, in processes of their own."
+  show_picture
+}
+
+# Where a browser shows the sandbox (docs/page.md).
+show_picture() {
+  local picture
+  picture=$(sed -n 's/^  picture  *//p' "$stage/sandbox.log")
+  [ -z "$picture" ] || say "To watch it in a browser: $picture"
 }
 
 # Ends one process group that we started, and waits until it is gone.
@@ -129,8 +138,10 @@ stay() {
   say "  export KUBECONFIG=$KUBECONFIG"
   say "  $client apply -f scripts/try/class.yaml"
   say "  $ours claim mine"
-  say "  $client get $client:+}"
-  printf '\nCtrl-C ends it.\n'
+  say "  $client get ipam -A"
+  say
+  show_picture
+  say "Ctrl-C ends it."
   wait "$sandbox" || true
   sandbox=''
   give_up "The sandbox ended by itself."
