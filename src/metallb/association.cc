@@ -34,6 +34,12 @@ bool may_keep_one(kube::View& view, const api::Service& service, const api::IPAd
   return holder_of(view, address) != nullptr;
 }
 
+// It is pinned to the address or shows it.
+bool has(const api::Service& service, const base::IpAddress& ip) {
+  const auto ips = pinned(service);
+  return std::ranges::find(ips, ip) != ips.end() || shows(service, ip);
+}
+
 std::expected<Addresses, Refusal> matching_half(kube::View& view, const api::Service& service,
                                                 const api::IPAddressClaim& claim) {
   const Halves halves = counted(view, claim);
@@ -176,15 +182,32 @@ Addresses associated_with(kube::View& view, const api::Service& service) {
   return found;
 }
 
+Addresses kept(kube::View& view, const Options& options, const api::Service& service) {
+  if (service.meta.deleting || !is_served_by_metallb(options, service) || is_copy(service)) return {};
+  Addresses found;
+  for (const auto* address : associated_with(view, service)) {
+    if (may_keep_one(view, service, *address)) {
+      found.push_back(address);
+    } else if (const auto value = value_of(*address); value && has(service, *value)) {
+      return {};
+    }
+  }
+  return found;
+}
+
 bool may_keep(kube::View& view, const Options& options, const api::Service& service) {
-  if (service.meta.deleting || !is_served_by_metallb(options, service) || is_copy(service)) return false;
-  const Addresses all = associated_with(view, service);
-  return std::ranges::all_of(all, [&](const auto* address) { return may_keep_one(view, service, *address); });
+  return !kept(view, options, service).empty();
+}
+
+bool is_unrelated(kube::View& view, const Options& options, const api::Service& service, const base::IpAddress& ip) {
+  return !has(service, ip) && may_keep(view, options, service);
 }
 
 bool is_attached(kube::View& view, const Options& options, const api::IPAddress& address) {
   const auto* service = workload_of(view, address);
-  return service != nullptr && may_keep(view, options, *service);
+  if (service == nullptr) return false;
+  const Addresses all = kept(view, options, *service);
+  return std::ranges::find(all, &address) != all.end();
 }
 
 std::expected<Addresses, Refusal> choose(kube::View& view, const Context& context, const api::Service& service,

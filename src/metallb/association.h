@@ -44,9 +44,13 @@ const api::Service* workload_of(kube::View& view, const api::IPAddress& address)
 // The addresses whose associatedTo names this very Service.
 std::vector<const api::IPAddress*> associated_with(kube::View& view, const api::Service& service);
 
-// May the Service keep what it is associated with? All or nothing: a pin is one. The claim need only live and hold the
-// addresses.
+// What the Service may keep of its association; the claim need only live and hold the addresses. A pin is one: if it
+// may not keep one address that it is pinned to or shows, it keeps none. An association with one that it has nothing of
+// costs it nothing.
+std::vector<const api::IPAddress*> kept(kube::View& view, const Options& options, const api::Service& service);
 bool may_keep(kube::View& view, const Options& options, const api::Service& service);
+// It keeps something, and has nothing of this address.
+bool is_unrelated(kube::View& view, const Options& options, const api::Service& service, const base::IpAddress& ip);
 // The address is associated with a Service that may keep it.
 bool is_attached(kube::View& view, const Options& options, const api::IPAddress& address);
 

@@ -199,10 +199,15 @@ class ClaimPass {
       return;
     }
     const bool silent = lasts(name, context_.options.backend_patience);
-    if (!view_.busy(ref(placeholder))) touch(plan_, placeholder, view_.since(name, true));
+    // What counts for a touch is how long something has been there to be given.
+    const std::string served = wait_name("served", family);
+    waits_.push_back(served);
+    const base::Duration waited = view_.since(served, true);
+    if (!view_.busy(ref(placeholder))) touch(plan_, view_, placeholder, waited);
     if (silent) {
-      complain(reason::backend_silent, "MetalLB has not assigned an address of class " + claim_->status_className +
-                                           " yet: see whether its controller is running");
+      complain(reason::backend_silent,
+               "MetalLB has not assigned an address of class " + claim_->status_className +
+                   " yet: see whether its controller is running. It is made to look again every ten minutes at least");
     }
   }
 
@@ -217,7 +222,7 @@ class ClaimPass {
 
   // What is not waited for in this pass starts anew when it is waited for again.
   void forget_waits() {
-    for (const std::string_view what : {"turn", "backend"}) {
+    for (const std::string_view what : {"turn", "backend", "served"}) {
       for (const base::Family family : {base::Family::v4, base::Family::v6}) {
         const std::string name = wait_name(what, family);
         if (std::ranges::find(waits_, name) == waits_.end()) view_.since(name, false);
@@ -288,13 +293,16 @@ class ClaimPass {
     complain(reason::ledger_mismatch, message);
     const std::size_t before = plan_.writes.size();
     replace(placeholder);
-    if (plan_.writes.size() == before) return;
+    if (plan_.writes.size() > before) tell({std::string(reason::ledger_mismatch), message});
+  }
+
+  void tell(const Trouble& trouble) {
     plan_.events.push_back({{&api::IPAddressClaim::kind().resource, claim_->meta.ns, claim_->meta.name},
                             claim_->meta.uid,
                             true,
-                            std::string(reason::ledger_mismatch),
+                            trouble.reason,
                             "Provision",
-                            message,
+                            trouble.message,
                             false});
   }
 
@@ -312,6 +320,8 @@ class ClaimPass {
     std::vector<api::Saying> sayings;
     std::vector<std::string_view> withdrawn;
     if (trouble_) {
+      if (trouble_->reason == reason::backend_silent && (current == nullptr || current->reason != trouble_->reason))
+        tell(*trouble_);
       sayings.push_back({api::condition::provisioning, "False", trouble_->reason, trouble_->message});
     } else if (current == nullptr || current->status == "True") {
       return;

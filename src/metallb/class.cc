@@ -103,7 +103,7 @@ void tell_that_pool_is_kept(ClassPass& pass) {
 void remove_rendering(ClassPass& pass) {
   std::vector<kube::Write> writes;
   const auto drop = [&](const auto* object, const kube::Resource& resource, const char* step) {
-    if (object != nullptr && !object->meta.deleting) writes.push_back(kube::remove(resource, *object, false, step));
+    if (object != nullptr && !object->meta.deleting) writes.push_back(kube::remove(resource, *object, true, step));
   };
   drop(pass.l2, api::L2Advertisement::kind().resource, "class-l2-delete");
   drop(pass.bgp, api::BGPAdvertisement::kind().resource, "class-bgp-delete");

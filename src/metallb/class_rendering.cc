@@ -76,7 +76,7 @@ class Rendering {
   void drop(const T* current, const char* step) {
     if (current == nullptr || current->meta.deleting) return;
     result_.settled = false;
-    pass_.plan.writes.push_back(kube::remove(T::kind().resource, *current, false, step));
+    pass_.plan.writes.push_back(kube::remove(T::kind().resource, *current, true, step));
   }
 
  private:

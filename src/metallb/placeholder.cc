@@ -249,15 +249,21 @@ bool is_beyond_repair(const Options& options, const api::Service& hold, const ba
   return hold.type == "LoadBalancer" && hold.loadBalancerClass.value_or("") != options.load_balancer_class;
 }
 
-void touch(kube::Plan& plan, const api::Service& service, base::Duration waited) {
-  constexpr int most = 8;  // three hours and a half: then MetalLB's own resync is near
+void touch(kube::Plan& plan, kube::View& view, const api::Service& service, base::Duration waited) {
+  constexpr base::Duration first = std::chrono::seconds(2);
+  constexpr base::Duration longest = std::chrono::minutes(10);
+  if (waited < first) return plan.then_look_after(first - waited);
+  const std::string bucket = "touch/" + service.meta.name;
+  const base::Duration pace = std::min(2 * waited, longest);
+  base::Duration wait = view.throttled(bucket);
+  // More than this wait allows for is left over from an earlier one.
+  if (wait == base::Duration::zero() || wait > pace) wait = view.throttle(bucket, 1, pace);
+  if (wait > base::Duration::zero()) return plan.then_look_after(wait);
+  plan.spends.push_back(bucket);
+  // Any other value than before does it: it is the change that MetalLB sees.
   const std::string_view text = service.meta.annotations.get(api::metallb::touched);
-  int before = 0;
+  unsigned before = 0;
   std::from_chars(text.data(), text.data() + text.size(), before);
-  if (before < 0 || before > most) return;
-  base::Duration due = std::chrono::seconds(2);
-  for (int i = 0; i < before; ++i) due *= 3;
-  if (waited < due) return plan.then_look_after(due - waited);
   json::object annotations{{api::metallb::touched, std::to_string(before + 1)}};
   plan.writes.push_back(kube::patch(api::Service::kind().resource, service,
                                     {{"metadata", json::object{{"annotations", std::move(annotations)}}}}, "touch"));

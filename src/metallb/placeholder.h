@@ -48,9 +48,10 @@ boost::json::object hold_repair(const api::Service& hold, const api::IPAddress& 
 bool is_beyond_repair(const Options& options, const api::Service& hold, const base::IpAddress& ip);
 
 // MetalLB looks only once at what it cannot serve, and it forgets to look again when its own write of the Service that
-// had the address fails. A Service that has waited in vain for `waited` is touched after 2 s, 6 s, 18 s, …, so that it
-// is looked at again: added to the plan when due, otherwise the plan looks again then. Nine times at most.
-void touch(kube::Plan& plan, const api::Service& service, base::Duration waited);
+// had the address fails. A Service that has waited in vain for `waited` is touched, so that it is looked at again:
+// after 2 s, 6 s, 18 s and so on, and every ten minutes in the end, for as long as it waits. Added to the plan when
+// due, otherwise the plan looks again then. The wait is counted from what could have served it: when it has been free.
+void touch(kube::Plan& plan, kube::View& view, const api::Service& service, base::Duration waited);
 
 // The placeholders of one address.
 struct Holds {

@@ -42,6 +42,7 @@ inline constexpr std::string_view placeholder_limit = "PlaceholderLimit";
 inline constexpr std::string_view held = "Held";
 inline constexpr std::string_view awaiting_backend = "AwaitingBackend";
 inline constexpr std::string_view duplicate = "DuplicateAddress";
+inline constexpr std::string_view hold_missing = "HoldMissing";
 
 // Events about an address and about the Service that shows it.
 inline constexpr std::string_view address_conflict = "AddressConflict";
@@ -62,5 +63,6 @@ inline constexpr std::string_view pool_conflict = "PoolConflict";
 inline constexpr std::string_view pin_conflict = "PinConflict";
 inline constexpr std::string_view sharing_key_set = "SharingKeySet";
 inline constexpr std::string_view different_classes = "DifferentClasses";
+inline constexpr std::string_view address_lost = "AddressLost";
 
 }  // namespace metallb::reason

@@ -42,10 +42,14 @@ constexpr int k_patient_failures = 5;
 class ServicePass {
  public:
   ServicePass(const Context& context, kube::View& view, const api::Service& service)
-      : context_(context), view_(view), service_(service), mine_(associated_with(view, service)) {}
+      : context_(context),
+        view_(view),
+        service_(service),
+        mine_(associated_with(view, service)),
+        kept_(kept(view, context.options, service)) {}
 
   kube::Plan run() {
-    const bool keeps = !mine_.empty() && may_keep(view_, context_.options, service_);
+    const bool keeps = !kept_.empty();
     bool letting_go = false;
     if (is_copy(service_) || (!mine_.empty() && !keeps)) {
       letting_go = carries_our_keys(service_);
@@ -119,7 +123,7 @@ class ServicePass {
       refuse(chosen.error().reason, chosen.error().note);
       return false;
     }
-    if (is_rival_in_the_way(*claim, *chosen)) return false;
+    if (way_to(*claim) != Way::free || is_unusable(*chosen)) return false;
     if (!is_first_in_line(*claim)) return false;
     associate(*chosen);
     return true;
@@ -132,16 +136,33 @@ class ServicePass {
            std::ranges::all_of(all, [](const auto* a) { return a->meta.has_finalizer(api::metallb::teardown); });
   }
 
-  // One claim serves one workload at a time.
-  bool is_rival_in_the_way(const api::IPAddressClaim& claim, const Addresses& chosen) {
-    for (const auto* address : chosen) {
+  enum class Way { free, being_cleared, taken };
+
+  // One claim serves one workload at a time, whichever half it uses.
+  Way way_to(const api::IPAddressClaim& claim) {
+    for (const auto* address : counted(view_, claim).list()) {
       if (!address->associatedTo || is_associated(*address, service_)) continue;
       const auto* rival = workload_of(view_, *address);
-      if (rival != nullptr && may_keep(view_, context_.options, *rival)) {
-        refuse(reason::association_rejected,
-               fmt::format("IPAddressClaim {} is in use by Service {}: it is handed over when that one lets go",
-                           claim.meta.name, rival->meta.name));
-      }
+      if (rival == nullptr || !is_attached(view_, context_.options, *address)) return Way::being_cleared;
+      refuse(reason::association_rejected,
+             fmt::format("IPAddressClaim {} is in use by Service {}: it is handed over when that one lets go",
+                         claim.meta.name, rival->meta.name));
+      return Way::taken;
+    }
+    return Way::free;
+  }
+
+  // An address that somebody else has, or that the backend has not, is not given to anybody; unless it is this very
+  // Service that has it.
+  bool is_unusable(const Addresses& chosen) {
+    for (const auto* address : chosen) {
+      const bool conflict = address->phase == api::phase::conflict;
+      if ((!conflict && address->phase != api::phase::lost) || shows(service_, *value_of(*address))) continue;
+      refuse(
+          conflict ? reason::address_conflict : reason::address_lost,
+          fmt::format("{} of IPAddressClaim {} {}: it is attached when that is over", value_of(*address)->to_string(),
+                      address->claimRef->name,
+                      conflict ? "is in use by another Service without a claim to it" : "is not available at MetalLB"));
       return true;
     }
     return false;
@@ -157,7 +178,13 @@ class ServicePass {
           if (candidate) first = &other;
           return !candidate;
         });
-    return first == &service_;
+    const bool behind = first != &service_;
+    if (lasts("behind", behind, k_claim_patience)) {
+      refuse(reason::association_rejected,
+             fmt::format("Service {} names IPAddressClaim {} too and is older: it comes first", first->meta.name,
+                         claim.meta.name));
+    }
+    return !behind;
   }
 
   // Step 1: the ledger knows before MetalLB does.
@@ -187,33 +214,38 @@ class ServicePass {
 
   // The Service may keep what it is associated with: bring it to the end of attaching, and keep it there.
   void maintain() {
-    std::ranges::sort(mine_, {}, [](const auto* a) { return value_of(*a); });
+    std::ranges::sort(kept_, {}, [](const auto* a) { return value_of(*a); });
     const bool given = std::ranges::any_of(
-        mine_, [&](const auto* a) { return is_announcing(service_, *value_of(*a)) || shows(service_, *value_of(*a)); });
+        kept_, [&](const auto* a) { return is_announcing(service_, *value_of(*a)) || shows(service_, *value_of(*a)); });
     const auto* claim = view_.get<api::IPAddressClaim>(service_.meta.ns, claim_name_of(service_));
-    const bool bound = claim != nullptr && claim->phase == api::phase::bound;
-    if (bound) {
+    if (claim != nullptr && claim->phase == api::phase::bound) {
       const auto chosen = choose(view_, context_, service_, *claim);
-      if (chosen) return complete(*chosen);
-      if (!given) refuse(chosen.error().reason, chosen.error().note);
+      if (!chosen && !given) refuse(chosen.error().reason, chosen.error().note);
+      if (chosen && (given || !is_unusable(*chosen)) && complete(*claim, *chosen)) return;
     }
-    if (given) return keep_pin(mine_, true);
+    if (given) return keep_pin(kept_, true);
     withdraw();
   }
 
-  void complete(const Addresses& chosen) {
+  // False if what is missing belongs to another Service, which keeps it.
+  bool complete(const api::IPAddressClaim& claim, const Addresses& chosen) {
     bool waits = false;
-    for (const auto* address : chosen) {
-      if (is_associated(*address, service_)) continue;
-      waits = true;
-      if (!address->associatedTo && !is_busy(*address)) associate(*address);
+    for (const auto* address : chosen) waits = waits || !is_associated(*address, service_);
+    if (!waits) {
+      keep_pin(chosen, false);
+      return true;
     }
-    if (!waits) keep_pin(chosen, false);
+    const Way way = way_to(claim);
+    if (way != Way::free) return way != Way::taken;
+    for (const auto* address : chosen) {
+      if (!is_associated(*address, service_) && !is_busy(*address)) associate(*address);
+    }
+    return true;
   }
 
   // It no longer qualifies and has not been given anything yet: let others have the claim.
   void withdraw() {
-    for (const auto* address : mine_) {
+    for (const auto* address : kept_) {
       if (is_busy(*address)) continue;
       plan_.writes.push_back(kube::patch_status(
           addresses(), *address, {{"status", json::object{{"associatedTo", nullptr}}}}, "attach-withdraw"));
@@ -283,9 +315,9 @@ class ServicePass {
       return is_announcing(service_, ip) && view_.count<api::Service>(k_service_shown_index, ip.to_string()) == 0 &&
              find_holds(view_, context_.options, *address, ip).empty();
     };
-    const bool waits = keeps && plan_.writes.empty() && std::ranges::any_of(mine_, is_waiting);
+    const bool waits = keeps && plan_.writes.empty() && std::ranges::any_of(kept_, is_waiting);
     const base::Duration waited = view_.since("unlanded", waits);
-    if (waits) touch(plan_, service_, waited);
+    if (waits) touch(plan_, view_, service_, waited);
   }
 
   // --- detach ---
@@ -379,7 +411,8 @@ class ServicePass {
   const Context& context_;
   kube::View& view_;
   const api::Service& service_;
-  Addresses mine_;  // associatedTo names this Service
+  const Addresses mine_;  // associatedTo names this Service
+  Addresses kept_;        // those of them that it may keep
   kube::Plan plan_;
 };
 

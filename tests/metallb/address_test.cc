@@ -385,6 +385,8 @@ TEST_F(AddressTest, AConflictThatGoesOnStays) {
   put_service("thief", "");
   assign("tenant-a", "thief", {std::string(k_v4)});
   world.change<api::IPAddress>("", name_of(k_v4), R"({"status":{"phase":"Conflict"}})");
+  EXPECT_EQ(settle(), 1) << "the condition";
+  EXPECT_EQ(address(k_v4)->phase, "Conflict");
   EXPECT_EQ(settle(), 0);
 }
 

@@ -6,6 +6,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
+#include <cstdlib>
 #include <map>
 
 #include "api/names.h"
@@ -159,22 +160,25 @@ INSTANTIATE_TEST_SUITE_P(DriverFaults, EveryWrite,
 class Crowd {
  public:
   explicit Crowd(std::uint64_t seed) : random_(seed), sim({.seed = seed}) {
-    sim.put_class("public", "203.0.113.0/29", random_.below(2) == 0 ? "Delete" : "Retain");
+    sim.put_class("public", "203.0.113.0/29, '2001:db8::/126'", random_.below(2) == 0 ? "Delete" : "Retain");
     sim.world.run_for(seconds(1));
   }
 
   void act() {
+    constexpr const char* families[] = {"IPv4", "IPv4", "IPv6", "Dual"};
+    constexpr const char* specs[] = {"", "", ", ipFamilyPolicy: SingleStack, ipFamilies: [IPv6]",
+                                     ", ipFamilyPolicy: RequireDualStack"};
     const std::string ns = random_.below(2) == 0 ? "tenant-a" : "tenant-b";
     const std::string claim = fmt::format("c{}", random_.below(6));
     const std::string service = fmt::format("s{}", random_.below(5));
     switch (random_.below(8)) {
       case 0:
       case 1:
-        quietly([&] { sim.put_claim(claim, "public", "IPv4", ns); });
+        quietly([&] { sim.put_claim(claim, "public", families[random_.below(4)], ns); });
         break;
       case 2:
       case 3:
-        quietly([&] { sim.put_service(service, claim, ns); });
+        quietly([&] { sim.put_service(service, claim, ns, specs[random_.below(4)]); });
         break;
       case 4:
         sim.remove(DriverSim::service_path(service, ns));
@@ -216,6 +220,26 @@ class Crowd {
       fault.delay = milliseconds(random_.below(2000));
       fault.code = random_.below(2) == 0 ? 409 : 503;
       sim.world.faults().add(fault);
+    }
+  }
+
+  // Somebody who may deletes or alters what holds addresses.
+  void damage() {
+    const std::vector<std::string> names = sim.placeholders();
+    if (names.empty()) return;
+    const std::string path = DriverSim::service_path(names[random_.below(names.size())], "metallb-iad-system");
+    switch (random_.below(4)) {
+      case 0:
+        sim.remove(path);
+        break;
+      case 1:
+        sim.patch(path, R"({"metadata":{"labels":null}})");
+        break;
+      case 2:
+        sim.patch(path, R"({"metadata":{"annotations":{"metallb.io/loadBalancerIPs":"203.0.113.4"}}})");
+        break;
+      default:
+        sim.patch(path, R"({"metadata":{"annotations":null,"ownerReferences":null}})");
     }
   }
 
@@ -261,9 +285,20 @@ class Crowd {
   DriverSim sim;
 };
 
+// SIM_SEEDS="1000" runs that many more seeds; SIM_SEED="17" only that one.
+std::vector<std::uint64_t> seeds(std::uint64_t first, std::uint64_t count) {
+  const char* more = std::getenv("SIM_SEEDS");
+  const char* only = std::getenv("SIM_SEED");
+  if (only != nullptr) return {std::strtoull(only, nullptr, 10)};
+  if (more != nullptr) count += std::strtoull(more, nullptr, 10);
+  std::vector<std::uint64_t> all;
+  for (std::uint64_t i = 0; i < count; ++i) all.push_back(first + i);
+  return all;
+}
+
 TEST(DriverCrowd, NoUnassignedPlaceholderEverMeetsAGap) {
-  for (std::uint64_t seed = 1; seed <= 15; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : seeds(1, 15)) {
+    SCOPED_TRACE(fmt::format("SIM_SEED={}", seed));
     Crowd crowd(seed);
     Invariants invariants(crowd.sim);
     base::Random pace(seed);
@@ -278,8 +313,8 @@ TEST(DriverCrowd, NoUnassignedPlaceholderEverMeetsAGap) {
 }
 
 TEST(DriverCrowd, OrderReturnsAfterFaultsAndCrashes) {
-  for (std::uint64_t seed = 101; seed <= 115; ++seed) {
-    SCOPED_TRACE(seed);
+  for (const std::uint64_t seed : seeds(100'001, 15)) {
+    SCOPED_TRACE(fmt::format("SIM_SEED={}", seed));
     Crowd crowd(seed);
     Invariants invariants(crowd.sim);
     crowd.faults();
@@ -287,6 +322,23 @@ TEST(DriverCrowd, OrderReturnsAfterFaultsAndCrashes) {
     for (int i = 0; i < 100; ++i) {
       crowd.act();
       crowd.sim.eventually([] { return false; }, milliseconds(pace.below(400)));
+    }
+    EXPECT_EQ(invariants.own_theft, 0);
+    crowd.expect_order();
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(DriverCrowd, OrderReturnsAfterDamage) {
+  for (const std::uint64_t seed : seeds(200'001, 15)) {
+    SCOPED_TRACE(fmt::format("SIM_SEED={}", seed));
+    Crowd crowd(seed);
+    base::Random pace(seed);
+    for (int i = 0; i < 100; ++i) {
+      crowd.act();
+      if (pace.below(4) == 0) crowd.damage();
+      if (pace.below(40) == 0) crowd.sim.restart("metallb");
+      crowd.sim.world.run_for(milliseconds(pace.below(400)));
     }
     crowd.expect_order();
     if (::testing::Test::HasFailure()) return;

@@ -1,0 +1,142 @@
+// Driver design §5 (holding) and §6 (the address's side of the gap handoff).
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "api/builtin.h"
+#include "api/metallb.h"
+#include "api/names.h"
+#include "metallb/address_pass.h"
+#include "metallb/association.h"
+#include "metallb/indexes.h"
+#include "metallb/names.h"
+#include "metallb/reasons.h"
+#include "metallb/rendering.h"
+
+namespace metallb {
+namespace {
+
+// After a pin that did not land the handoff is tried again when the time it has been tried for has doubled, within
+// these bounds: each try keeps the others of the class and family waiting.
+constexpr base::Duration k_retry_soonest = std::chrono::minutes(2);
+constexpr base::Duration k_retry_latest = std::chrono::minutes(10);
+constexpr std::string_view k_retry = "retry";
+
+base::Duration retry_pace(base::Duration trying) { return std::clamp(trying, k_retry_soonest, k_retry_latest); }
+
+}  // namespace
+
+void AddressPass::hold() {
+  const api::Service* best = holds_.best;
+  if (best == nullptr) {
+    create_hold("hold-create");
+  } else if (is_busy(*best)) {
+    // answered soon
+  } else if (is_beyond_repair(context_.options, *best, ip_)) {
+    plan_.writes.push_back(kube::remove(services(), *best, true, "hold-replace"));
+  } else if (boost::json::object repair = hold_repair(*best, address_, ip_); !repair.empty()) {
+    const bool fresh = !is_recorded(*best) && !best->ingress.empty();
+    plan_.writes.push_back(kube::patch(services(), *best, std::move(repair), fresh ? "hold-record" : "hold-repair"));
+  } else if (is_shown_by_nobody()) {
+    touch(plan_, view_, *best, unlanded_);
+  }
+  for (const api::Service* other : holds_.others) {
+    if (holds_.landed(ip_) || !shows(*other, ip_)) remove_hold(*other, "hold-surplus");
+  }
+  if (!holds_.landed(ip_)) publish_gap();
+}
+
+void AddressPass::create_hold(std::string step) {
+  const auto* home = view_.get<api::Namespace>(context_.options.placeholder_namespace);
+  if (home == nullptr || home->meta.deleting || home->phase == "Terminating") return;
+  for (std::string name : {hold_name(address_.meta.name), spare_hold_name(address_.meta.name)}) {
+    const std::string& ns = context_.options.placeholder_namespace;
+    if (view_.busy({&services(), ns, name})) return;
+    if (view_.get<api::Service>(ns, name) != nullptr) continue;
+    plan_.writes.push_back(
+        kube::create(services(), hold_body(context_.options, address_, ip_, std::move(name)), std::move(step)));
+    return;
+  }
+}
+
+// For the version that was judged: one that was altered meanwhile may be somebody else's by now.
+void AddressPass::remove_hold(const api::Service& hold, std::string step) {
+  if (hold.meta.deleting || is_busy(hold)) return;
+  plan_.writes.push_back(kube::remove(services(), hold, true, std::move(step)));
+}
+
+void AddressPass::remove_holds(const std::string& step) {
+  if (holds_.best != nullptr) remove_hold(*holds_.best, step);
+  for (const api::Service* other : holds_.others) remove_hold(*other, step);
+}
+
+void AddressPass::hand_over() {
+  if (holds_.best == nullptr) {
+    publish_gap();
+    return wait_for_pin();
+  }
+  // Until its next try it is an address that is held like any other, and nobody waits for it.
+  if (!is_release_due()) return hold();
+  publish_gap();
+  if (!view_.has_fact(opened_bucket(address_.className, ip_.family()))) return;
+  if (trying_ >= context_.options.attach_timeout) plan_.spends.emplace_back(k_retry);
+  remove_holds("hold-release");
+}
+
+bool AddressPass::is_release_due() {
+  if (trying_ < context_.options.attach_timeout) return true;
+  const base::Duration wait = view_.throttle(k_retry, 1, retry_pace(trying_));
+  if (wait > base::Duration::zero()) plan_.then_look_after(wait);
+  return wait == base::Duration::zero();
+}
+
+// A pin that does not land is no reason to leave the address to others.
+void AddressPass::wait_for_pin() {
+  const base::Duration limit = context_.options.attach_timeout;
+  if (released_ < limit) return plan_.then_look_after(limit - released_);
+  create_hold("hold-again");
+  if (plan_.writes.empty()) return;
+  if (view_.throttle(k_retry, 1, retry_pace(trying_)) == base::Duration::zero()) plan_.spends.emplace_back(k_retry);
+  plan_.events.push_back({{&services(), service_->meta.ns, service_->meta.name},
+                          service_->meta.uid,
+                          true,
+                          std::string(reason::handoff_timed_out),
+                          "Attach",
+                          "MetalLB has not given " + ip_.to_string() +
+                              " to this Service in time; it is held again and will be tried again",
+                          false});
+}
+
+// "A hold or a pin has not landed": no unassigned placeholder may exist while MetalLB could give the address to it.
+void AddressPass::publish_gap() {
+  const auto* pool = view_.get<api::IPAddressPool>(context_.options.metallb_namespace, pool_name(address_.className));
+  if (pool == nullptr || !pool_ranges(pool->addresses).contains(ip_)) return;
+  if (is_taken() || release_stuck_) return;
+  plan_.facts.push_back(gap_fact(address_.className, ip_.family()));
+}
+
+bool AddressPass::is_shown_by_nobody() {
+  return view_.count<api::Service>(k_service_shown_index, ip_.to_string()) == 0;
+}
+
+// Somebody who will not let go by our doing shows it: it cannot fall to a placeholder of ours.
+bool AddressPass::is_taken() {
+  bool taken = false;
+  view_.each<api::Service>(k_service_shown_index, ip_.to_string(), [&](const api::Service& other) {
+    const bool drawn = is_placeholder(other, context_.options.placeholder_namespace) && !is_recorded(other);
+    taken = !holds_.includes(other) && !drawn && !is_authorised(other);
+    return !taken;
+  });
+  return taken;
+}
+
+// A workload that refuses our write must not stop its class for good.
+bool AddressPass::is_release_stuck() {
+  const bool letting_go = service_ != nullptr && !attached_ && shown_ && carries_our_keys(*service_);
+  const base::Duration limit = 2 * context_.options.detach_timeout;
+  const base::Duration lasted = view_.since("release-stuck", letting_go);
+  if (letting_go && lasted < limit) plan_.then_look_after(limit - lasted);
+  return letting_go && lasted >= limit;
+}
+
+}  // namespace metallb

@@ -1,0 +1,84 @@
+// One pass over one address, in its parts: address.cc (the ledger's side, teardown) and address_holding.cc (the hold
+// and the gap). Internal to the folder.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/builtin.h"
+#include "api/ipam.h"
+#include "base/ip.h"
+#include "kube/plan.h"
+#include "kube/view.h"
+#include "metallb/context.h"
+#include "metallb/placeholder.h"
+
+namespace metallb {
+
+class AddressPass {
+ public:
+  AddressPass(const Context& context, kube::View& view, const api::IPAddress& address, const base::IpAddress& ip);
+
+  // The address exists for somebody, or may: held, attached or on its way between the two.
+  kube::Plan live();
+  // Driver design §8. The caller has seen that no live claim holds the address.
+  kube::Plan teardown();
+
+ private:
+  static const kube::Resource& resource() { return api::IPAddress::kind().resource; }
+  static const kube::Resource& services() { return api::Service::kind().resource; }
+  bool is_busy() { return view_.busy({&resource(), "", address_.meta.name}); }
+  bool is_busy(const api::Service& hold) { return view_.busy({&services(), hold.meta.ns, hold.meta.name}); }
+
+  // --- address.cc ---
+  bool was_never_promised();
+  bool is_authorised(const api::Service& other) const;
+  const api::Service* intruder();
+  void observe_gap();
+  void clear_association();
+  void reserve_while_unheld();
+  void say_that_it_is_unheld();
+  bool is_secured() const { return holds_.landed(ip_) || (attached_ && shown_); }
+  void reserve(bool held, std::string_view why, std::string message);
+  void judge_phase();
+  void tell(kube::Ref regarding, const std::string& uid, std::string_view reason, std::string note);
+  void write_address();
+  bool is_workload_letting_go();
+
+  // --- address_holding.cc ---
+  // Driver design §5: the hold exists, is what it should be, and is the only one.
+  void hold();
+  void create_hold(std::string step);
+  void remove_hold(const api::Service& hold, std::string step);
+  void remove_holds(const std::string& step);
+  // Driver design §6, gap handoff: the workload carries the pin and waits for the hold to go.
+  void hand_over();
+  bool is_release_due();
+  void wait_for_pin();
+  void publish_gap();
+  bool is_shown_by_nobody();
+  bool is_taken();
+  bool is_release_stuck();
+
+  const Context& context_;
+  kube::View& view_;
+  const api::IPAddress& address_;
+  const base::IpAddress ip_;
+  const api::Service* service_;  // what associatedTo names, if it is still there
+  const Holds holds_;
+  bool attached_ = false;      // that Service may keep the address
+  bool announcing_ = false;    // and carries our pin
+  bool shown_ = false;         // and MetalLB has given it the address
+  bool handing_over_ = false;  // and MetalLB has not given it the address yet
+  bool release_stuck_ = false;
+  base::Duration trying_{};    // for so long it is being handed over
+  base::Duration released_{};  // for so long it is handed over and without a hold
+  base::Duration unlanded_{};  // for so long nobody shows it, although it has a hold
+  boost::json::object status_;
+  std::vector<kube::EventNote> notes_;  // ride on the status
+  kube::Plan plan_;
+};
+
+}  // namespace metallb
