@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/json/object.hpp>
 
+#include "base/text.h"
+
 namespace api {
 namespace {
 
@@ -47,7 +49,7 @@ std::optional<boost::json::array> updated_conditions(const std::vector<kube::Con
     if (place->status != saying.status) place->lastTransitionTime = now;
     place->status = saying.status;
     place->reason = saying.reason;
-    place->message = cut(saying.message);
+    place->message = cut(base::printable(saying.message));
     place->observedGeneration = generation;
   }
   if (wanted == current) return std::nullopt;

@@ -17,7 +17,7 @@ struct Saying {
   std::string_view type;
   std::string_view status;  // "True", "False" or "Unknown"
   std::string_view reason;
-  std::string message;  // cut to what the schema takes
+  std::string message;  // may quote others: made printable, and cut to what the schema takes
 };
 
 // The whole list as it should be: `sayings` in the place of what `current` has of their types (new ones at the end),

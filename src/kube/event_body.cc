@@ -2,6 +2,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "kube/check.h"
 #include "kube/event_recorder.h"
 
@@ -66,7 +67,7 @@ boost::json::object event_body(const EventNote& note, const EventOptions& option
           {"action", cut(note.action.empty() ? note.reason : note.action, k_word)},
           {"reason", cut(note.reason, k_word)},
           {"type", note.warning ? "Warning" : "Normal"},
-          {"note", cut(note.note, k_note)},
+          {"note", cut(base::printable(note.note), k_note)},
           {"regarding", std::move(regarding)}};
 }
 

@@ -60,7 +60,7 @@ struct EventNote {
   bool warning = false;
   std::string reason;  // CamelCase
   std::string action;  // CamelCase verb; required by the server
-  std::string note;    // one sentence for a person; cut to what the server takes
+  std::string note;    // one sentence for a person; made printable, and cut to what the server takes
   // Name derived from (uid, reason, note): the same event is never sent twice, not by a restarted process either.
   bool once = false;
 };

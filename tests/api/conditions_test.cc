@@ -57,5 +57,11 @@ TEST(ConditionsTest, MessagesAreCutBetweenCharacters) {
   EXPECT_EQ(list->at(0).at("message").as_string(), std::string(32767, 'x'));
 }
 
+TEST(ConditionsTest, WhatIsQuotedInAMessageGivesATerminalNoOrders) {
+  const auto list = updated_conditions({}, {{"Ours", "False", "Wait", "named \x1b[2Jx\ny"}}, 1, k_now);
+  ASSERT_TRUE(list);
+  EXPECT_EQ(list->at(0).at("message"), "named \\x1b[2Jx\\ny");
+}
+
 }  // namespace
 }  // namespace api
