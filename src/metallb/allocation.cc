@@ -58,7 +58,12 @@ class PoolPass {
     if (!served.valid() || !served.parameters().serves(pool_.family)) return;
     if (!has_pool()) return say(reason::pool_missing);
     const std::int64_t free = free_addresses(served.parameters());
-    say(is_full() ? reason::placeholder_limit : free > 0 ? k_supply_free : k_supply_exhausted);
+    // The last attempt was answered with a refusal: rights that went with the namespace, a quota, a policy.
+    const bool refused = view_.failures() > 0 && !view_.refusal().empty();
+    say(refused     ? k_supply_refused
+        : is_full() ? reason::placeholder_limit
+        : free > 0  ? k_supply_free
+                    : k_supply_exhausted);
     const auto allowed = static_cast<std::size_t>(std::max<std::int64_t>(1, free));
     create_for_oldest(allowed);
     take_back_excess(allowed);

@@ -49,6 +49,32 @@ bool is_stamped_for_us(const api::IPAddressClaim& claim) {
   return recorded == nullptr || *recorded == claim.meta.uid;
 }
 
+// The class has been judged as it is now, and overlaps with another one.
+bool is_refused(const api::IPAddressClass& cls) {
+  const kube::Condition* verdict = kube::find_condition(cls.conditions, "ParametersValid");
+  return verdict != nullptr && verdict->status == "False" && verdict->reason == reason::overlap &&
+         verdict->observedGeneration == cls.meta.generation;
+}
+
+// Why a class whose parameters are fine has no pool: its own reason, in words for a tenant. The class's message may
+// name what belongs to others.
+Trouble why_no_pool(const api::IPAddressClass& cls) {
+  const kube::Condition* verdict = kube::find_condition(cls.conditions, "BackendReady");
+  const std::string why = verdict != nullptr && verdict->status == "False" ? verdict->reason : "";
+  const std::string name = "class " + cls.meta.name;
+  if (why == reason::pool_overlap)
+    return {why, name + " waits for addresses that are still in use under another class"};
+  if (why == reason::foreign_object)
+    return {why, name +
+                     " cannot be set up at MetalLB, since its name is taken there: an administrator has to rename "
+                     "or remove what has it"};
+  if (why == reason::metallb_missing || why == reason::metallb_terminating)
+    return {why, name + " has no backend: MetalLB is not installed, or is being removed"};
+  if (why == reason::write_refused || why == reason::not_kept)
+    return {why, name + " cannot be set up at MetalLB: an administrator finds the reason in the class's conditions"};
+  return {std::string(reason::pool_missing), name + " is not set up at MetalLB yet"};
+}
+
 class ClaimPass {
  public:
   ClaimPass(const Context& context, kube::View& view, const kube::Key& key)
@@ -144,6 +170,11 @@ class ClaimPass {
 
   void serve(base::Family family) {
     if (!class_.valid()) return;
+    if (is_refused(*class_.object)) {
+      return complain(reason::overlap, "class " + class_.object->meta.name +
+                                           " is not served, since some of its addresses are in another class or pool: "
+                                           "an administrator has to change its parameters");
+    }
     const auto* placeholder = placeholder_for(family);
     if (placeholder == nullptr) {
       want(family, k_want_new);
@@ -187,8 +218,20 @@ class ClaimPass {
     if (!lasts(wait_name("turn", family), k_turn_patience)) return;
     const std::string state = supply(family);
     if (state == k_supply_exhausted) return exhausted(family);
-    if (!state.empty() && state != k_supply_free)
-      return complain(state, "class " + claim_->status_className + " cannot allocate now");
+    if (state == reason::pool_missing) {
+      Trouble trouble = why_no_pool(*class_.object);
+      return complain(trouble.reason, std::move(trouble.message));
+    }
+    if (state == k_supply_refused) {
+      return complain(reason::placeholder_refused,
+                      "the API server refuses to let an address be asked for: an administrator finds the reason in the "
+                      "driver's log");
+    }
+    if (state == reason::placeholder_limit) {
+      return complain(state,
+                      "the driver holds as many placeholders as it may (--max-placeholders): an administrator "
+                      "has to raise the limit, or addresses have to be given up");
+    }
     complain(reason::queued, "waits for its turn among the claims of class " + claim_->status_className);
   }
 

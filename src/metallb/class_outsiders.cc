@@ -113,6 +113,15 @@ const IpRange* first_common(const IpRangeSet& a, const IpRangeSet& b) {
 
 std::string seniority(const kube::Meta& meta) { return fmt::format("{:020}/{}", meta.created, meta.uid); }
 
+// A class that comes back finds its pool in place, with live addresses in it: it is as old as that pool. Otherwise it
+// and a class that waits for the pool would each wait for the other.
+std::string rank_of(ClassPass& pass, const api::IPAddressClass& cls) {
+  const auto* pool = pass.view.get<api::IPAddressPool>(pass.settings.metallb_namespace, pool_name(cls.meta.name));
+  const bool came_back =
+      pool != nullptr && is_rendering_of(pool->meta, cls.meta.name) && pool->meta.created < cls.meta.created;
+  return came_back ? seniority(pool->meta) : seniority(cls.meta);
+}
+
 Outsiders find_outsiders(ClassPass& pass, const IpRangeSet& ranges, bool held_only) {
   Outsiders result;
   Elsewhere elsewhere(pass);
@@ -143,13 +152,14 @@ Outsiders find_outsiders(ClassPass& pass, const IpRangeSet& ranges, bool held_on
 
 std::optional<Overlap> find_overlap(ClassPass& pass, const ClassParameters& parameters) {
   std::optional<Overlap> found;
-  const std::string own_age = seniority(pass.cls->meta);
-  // Older classes first: what they want comes before what this one wants, rendered or not.
+  const std::string own_age = rank_of(pass, *pass.cls);
+  // What older classes want comes before what this one wants, rendered or not.
   pass.view.each<api::IPAddressClass>(k_own_classes_index, "", [&](const api::IPAddressClass& other) {
-    if (other.meta.name == pass.name) return false;
+    if (other.meta.name == pass.name) return true;
     const auto parsed = pass.cache.get(other.parameters);
     if (!*parsed) return true;
-    if (const IpRange* common = first_common(parameters.ranges, (*parsed)->ranges)) {
+    const IpRange* common = first_common(parameters.ranges, (*parsed)->ranges);
+    if (common != nullptr && rank_of(pass, other) < own_age) {
       found = {fmt::format("{} overlaps with class {}, which is older: no address may be in two classes",
                            entry_text(*common), other.meta.name),
                true};
@@ -177,7 +187,7 @@ std::optional<Overlap> find_overlap(ClassPass& pass, const ClassParameters& para
       found = {fmt::format("{} overlaps with the pool {} of class {}: it can be rendered when that class gives the "
                            "addresses up",
                            entry_text(*common), pool.meta.name, *owner),
-               seniority(other->meta) < own_age};
+               rank_of(pass, *other) < own_age};
     }
     return false;
   });

@@ -61,6 +61,7 @@ inline constexpr std::string_view k_want_new = "new";
 inline constexpr std::string_view k_want_placed = "placed";
 inline constexpr std::string_view k_supply_free = "free";
 inline constexpr std::string_view k_supply_exhausted = "exhausted";
+inline constexpr std::string_view k_supply_refused = "refused";
 
 // "A gap of this class and family is wanted or open." One per key, class and family.
 kube::Fact gap_fact(std::string_view class_name, base::Family family);

@@ -37,6 +37,7 @@ inline constexpr std::string_view ledger_mismatch = "LedgerMismatch";
 inline constexpr std::string_view outside_class = "OutsideClass";
 inline constexpr std::string_view name_taken = "AddressNameTaken";
 inline constexpr std::string_view placeholder_limit = "PlaceholderLimit";
+inline constexpr std::string_view placeholder_refused = "PlaceholderRefused";
 
 // Condition Reserved of an address (contract §6.7).
 inline constexpr std::string_view held = "Held";

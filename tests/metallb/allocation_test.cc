@@ -194,7 +194,7 @@ TEST_F(AllocationTest, WithoutItsPoolNothingIsAskedFor) {
   settle();
   EXPECT_THAT(placeholders(), IsEmpty());
   settle_after(seconds(3));
-  EXPECT_EQ(provisioning(), "False/PoolMissing");
+  EXPECT_EQ(provisioning(), "False/MetalLBTerminating");
 }
 
 class LimitedAllocationTest : public DriverTest {

@@ -353,5 +353,56 @@ TEST_F(ClaimTest, TheFirstAddressOfAnIPv6RangeIsServed) {
   EXPECT_EQ(address("2001:db8::")->meta.name, "ip-2001-db8--0");
 }
 
+// The class gives its reason; what the class says about others is not for tenants.
+struct Unready {
+  const char* type;
+  const char* reason;
+};
+class UnreadyClassTest : public ClaimTest, public ::testing::WithParamInterface<Unready> {};
+
+TEST_P(UnreadyClassTest, TheClaimSaysWhyWithoutTheNamesOfOthers) {
+  world.vanish<api::IPAddressPool>("metallb-system", "iad-public");
+  world.change<api::IPAddressClass>(
+      "", "public",
+      fmt::format(
+          R"({{"status":{{"conditions":[{{"type":"{}","status":"False","reason":"{}","message":"secret","lastTransitionTime":"2025-01-01T00:00:00Z","observedGeneration":1}}]}}}})",
+          GetParam().type, GetParam().reason));
+  put_claim();
+  const kube::Key claim = claim_key("tenant-a", "web");
+  const kube::Key pool = pool_key("public", base::Family::v4);
+  plan(claim);
+  plan(pool);
+  plan(claim);
+  world.advance(seconds(3));
+  world.execute(plan(claim));
+  EXPECT_EQ(provisioning(), std::string("False/") + GetParam().reason);
+  const auto* condition = kube::find_condition(this->claim()->conditions, api::condition::provisioning);
+  ASSERT_NE(condition, nullptr);
+  EXPECT_EQ(condition->message.find("secret"), std::string::npos);
+  EXPECT_NE(condition->message.find("class public"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Reasons, UnreadyClassTest,
+                         ::testing::Values(Unready{"ParametersValid", "Overlap"},
+                                           Unready{"BackendReady", "PoolOverlap"},
+                                           Unready{"BackendReady", "ForeignObject"},
+                                           Unready{"BackendReady", "MetalLBMissing"},
+                                           Unready{"BackendReady", "WriteRefused"}));
+
+TEST_F(ClaimTest, PlaceholdersThatTheServerRefusesAreSaid) {
+  put_claim();
+  const kube::Key claim = claim_key("tenant-a", "web");
+  const kube::Key pool = pool_key("public", base::Family::v4);
+  plan(claim);
+  world.memory(pool).failures = 1;
+  world.memory(pool).refusal = "services is forbidden";
+  plan(pool);
+  world.advance(seconds(3));
+  plan(claim);
+  world.advance(seconds(3));
+  world.execute(plan(claim));
+  EXPECT_EQ(provisioning(), "False/PlaceholderRefused");
+}
+
 }  // namespace
 }  // namespace metallb::testing

@@ -418,6 +418,31 @@ TEST(ClassOverlapTest, ThePoolOfADeletedClassIsWaitedFor) {
   EXPECT_THAT(w.addresses("new"), ElementsAre("203.0.113.1-203.0.113.6"));
 }
 
+// The class that waits for the pool of a deleted one is older than that one when it comes back.
+TEST(ClassOverlapTest, AClassThatComesBackAndTheOneThatWaitsForItsPoolDoNotWaitForEachOther) {
+  ClassWorld w;
+  w.put_class("first", R"({"addresses":["192.0.2.0/28"]})");
+  w.settle("first");
+  w.put_address("192.0.2.3", "first");
+  w.settle("first");
+  w.put_class("waiting", R"({"addresses":["192.0.2.0/27"]})");
+  w.settle("waiting");
+  w.world.vanish<api::IPAddressClass>("", "first");
+  w.settle("first");
+  w.settle("waiting");
+  EXPECT_EQ(w.condition("waiting", "BackendReady"), "False PoolOverlap");
+  w.put_class("first", R"({"addresses":["192.0.2.0/28"]})");
+  w.settle("first");
+  w.settle("waiting");
+  w.settle("first");
+  EXPECT_EQ(w.condition("first", "ParametersValid"), "True Valid");
+  EXPECT_EQ(w.condition("first", "BackendReady"), "True Rendered");
+  EXPECT_EQ(w.condition("waiting", "ParametersValid"), "False Overlap");
+  w.edit_class("waiting", R"({"addresses":["192.0.2.16/28"]})", 2);
+  w.settle("waiting");
+  EXPECT_EQ(w.condition("waiting", "BackendReady"), "True Rendered");
+}
+
 TEST(ClassOverlapTest, AStaticAddressInsideAnotherPoolIsNotRendered) {
   ClassWorld w;
   w.put_pool("production", R"(["192.0.2.0/24"])");
