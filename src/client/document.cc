@@ -279,4 +279,18 @@ std::string to_plain(const json::value& value) {
   return to_compact_json(value);
 }
 
+std::string harmless(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\x1b') {
+      out += "^[";
+    } else if (c == '\r') {
+      out += "\\r";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 }  // namespace client

@@ -33,4 +33,7 @@ std::string to_yaml(const json::value& value);
 // One value in running text: a string as it is, anything else as compact JSON.
 std::string to_plain(const json::value& value);
 
+// Text of others as a terminal may have it: what would command the terminal is spelled out, as kubectl does.
+std::string harmless(std::string_view text);
+
 }  // namespace client

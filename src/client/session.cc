@@ -31,7 +31,7 @@ kube::Request with_body(std::string method, std::string path, const json::object
 kube::ApiResult<kube::Response> Session::send(kube::Request request) const {
   kube::Answer answer = server.call(std::move(request));
   if (const auto error = kube::error_of(answer)) return std::unexpected(*error);
-  for (const std::string& warning : answer->warnings) err << "Warning: " << warning << "\n";
+  for (const std::string& warning : answer->warnings) err << "Warning: " << harmless(warning) << "\n";
   return std::move(*answer);
 }
 
@@ -102,12 +102,12 @@ bool Session::wait_until(base::Duration limit, const std::function<bool()>& done
 }
 
 int Session::fail(std::string_view message, int status) const {
-  err << "error: " << message << "\n";
+  err << "error: " << harmless(message) << "\n";
   return status;
 }
 
 int Session::fail(const kube::ApiError& error) const {
-  err << describe(error) << "\n";
+  err << harmless(describe(error)) << "\n";
   return k_failed;
 }
 

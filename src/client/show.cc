@@ -84,7 +84,7 @@ std::string class_around(const Session& session, const base::IpAddress& wanted) 
 
 void describe_address(const Session& session, const Address& address) {
   const auto line = [&](std::string_view label, std::string_view value) {
-    session.out << fmt::format("{:<11} {}\n", label, value);
+    session.out << fmt::format("{:<11} {}\n", label, harmless(value));
   };
   line("Address:", address.text);
   line("Object:", fmt::format("{}, {} old", address.name, age_of(address.created, session.server.wall())));

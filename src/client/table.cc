@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "client/document.h"
+
 namespace client {
 namespace {
 
@@ -18,7 +20,7 @@ std::size_t length(std::string_view text) {
 // Text of several lines would break the table.
 std::string one_line(const std::string& cell) {
   const std::size_t cut = cell.find_first_of("\n\r\f");
-  return cut == std::string::npos ? cell : cell.substr(0, cut) + "...";
+  return harmless(cut == std::string::npos ? cell : cell.substr(0, cut) + "...");
 }
 
 void print_row(std::ostream& out, const Table::Row& row, const std::vector<std::size_t>& widths) {

@@ -285,6 +285,16 @@ TEST_F(KubectlTest, WaitSeesPathsConditionsAndDeletion) {
   EXPECT_EQ(world.run("wait ipclaim/web --for=nonsense").status, 2);
 }
 
+TEST_F(KubectlTest, WhatOthersWroteDoesNotCommandTheTerminal) {
+  world.intercept = [](const kube::Request&) -> std::optional<kube::Response> {
+    return answer(
+        R"({"kind":"Table","columnDefinitions":[{"name":"Message","priority":0}],"rows":[{"cells":["\u001b[2Jgone"]}]})");
+  };
+  EXPECT_EQ(world.ok("get events"), "MESSAGE\n^[[2Jgone\n");
+  world.intercept = [](const kube::Request&) -> std::optional<kube::Response> { return forbidden("\\u001b[2J"); };
+  EXPECT_THAT(world.run("get events").err, HasSubstr("^[[2J is forbidden"));
+}
+
 TEST_F(KubectlTest, WarningsOfTheServerAreShown) {
   world.intercept = [](const kube::Request&) -> std::optional<kube::Response> {
     auto response = answer(R"({"kind":"NamespaceList","items":[]})");
