@@ -79,6 +79,9 @@ Outcome<Target> ApiServer::Impl::route(const kube::Request& request, std::string
   if (!served || (!target.kind->namespaced && !info.ns.empty())) return refuse(no_such_resource());
   if (target.kind->namespaced && info.ns.empty() && (!info.name.empty() || is_write(info.verb)))
     return refuse(page_not_found());
+  auto form = negotiate(request.accept);
+  if (!form) return std::unexpected(form.error());
+  target.form = std::move(*form);
   target.user = user;
   target.dry_run = info.param("dryRun") == "All";
   return target;
@@ -122,7 +125,7 @@ ApiServer::~ApiServer() {
 kube::Response ApiServer::handle(const kube::Request& request, std::string_view user) {
   const RequestInfo info = parse_request(request);
   if (!info.resource) {
-    if (auto found = impl_->discovery(info)) return *found;
+    if (auto found = impl_->discovery(info, request.accept)) return *found;
     return page_not_found().response();
   }
   const std::uint64_t before = impl_->storage.revision();

@@ -40,6 +40,15 @@ class Strategy {
 
 enum class NameRule : char { subdomain, label };
 
+// "status", "scale": what else of an object can be asked for. "status" is a member of Kind.
+struct Subresource {
+  std::string name;
+  std::string kind;   // "Scale"
+  std::string group;  // of that kind
+  std::string version;
+  std::vector<std::string> verbs;
+};
+
 struct Kind {
   std::string group = {};
   std::string version = {};
@@ -48,6 +57,8 @@ struct Kind {
   std::string name = {};  // "Service"
   std::vector<std::string> short_names = {};
   std::vector<std::string> categories = {};
+  std::vector<std::string> verbs = {};  // empty: all
+  std::vector<Subresource> subresources = {};
   bool namespaced = true;
   bool status = false;                // has the subresource
   bool generation = false;            // metadata.generation counts changes outside metadata and status

@@ -86,13 +86,39 @@ json::object without_type(json::object document) {
   return document;
 }
 
-std::string list_body(const Kind& kind, std::string items, std::uint64_t revision, const std::string& token,
+// The list around its items, which are JSON already.
+std::string list_body(const Target& target, std::string items, std::uint64_t revision, const std::string& token,
                       std::size_t remaining) {
+  const Kind& kind = *target.kind;
   std::string metadata = fmt::format("\"resourceVersion\":\"{}\"", revision);
   if (!token.empty() || kind.custom) metadata += fmt::format(",\"continue\":\"{}\"", token);
   if (remaining > 0) metadata += fmt::format(",\"remainingItemCount\":{}", remaining);
-  return fmt::format("{{\"kind\":\"{}List\",\"apiVersion\":\"{}\",\"metadata\":{{{}}},\"items\":[{}]}}", kind.name,
+  const std::string& version = target.form.version;
+  switch (target.form.shape) {
+    case Shape::table:
+      return fmt::format(
+          R"({{"kind":"Table","apiVersion":"meta.k8s.io/{}","metadata":{{{}}},"columnDefinitions":{},"rows":[{}]}})",
+          version, metadata, to_text(TableMaker(kind).definitions()), items);
+    case Shape::partial:
+      return fmt::format(
+          R"({{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/{}","metadata":{{{}}},"items":[{}]}})",
+          version, metadata, items);
+    case Shape::object:
+      break;
+  }
+  return fmt::format(R"({{"kind":"{}List","apiVersion":"{}","metadata":{{{}}},"items":[{}]}})", kind.name,
                      kind.api_version(), metadata, items);
+}
+
+json::object table_of(const Target& target, const json::object& document, WallSeconds now) {
+  const TableMaker table(*target.kind);
+  json::array rows;
+  rows.push_back(table.row(document, target.info.param("includeObject"), target.form.version, now));
+  return {{"kind", "Table"},
+          {"apiVersion", "meta.k8s.io/" + target.form.version},
+          {"metadata", {{"resourceVersion", text_at(document, {"metadata", "resourceVersion"})}}},
+          {"columnDefinitions", table.definitions()},
+          {"rows", std::move(rows)}};
 }
 
 }  // namespace
@@ -108,11 +134,21 @@ bool Selection::matches(const json::object& object) const {
   return labels.matches(object) && fields.matches(object);
 }
 
+WallSeconds ApiServer::Impl::wall() const {
+  return std::chrono::floor<std::chrono::seconds>(reactor.wall()).time_since_epoch().count();
+}
+
 kube::Response ApiServer::Impl::answer(int code, const Target& target, const json::object& document) const {
   kube::Response response;
   response.status = code;
   response.content_type = "application/json";
-  response.body = target.kind->from_storage == nullptr ? to_text(document) : to_text(shown(*target.kind, document));
+  if (target.form.shape == Shape::table) {
+    response.body = to_text(table_of(target, document, wall()));
+  } else if (target.form.shape == Shape::partial) {
+    response.body = to_text(partial_metadata(document, target.form.version));
+  } else {
+    response.body = target.kind->from_storage == nullptr ? to_text(document) : to_text(shown(*target.kind, document));
+  }
   return response;
 }
 
@@ -191,6 +227,14 @@ Outcome<kube::Response> ApiServer::Impl::list(const Target& target) const {
   std::size_t count = 0;
   std::size_t remaining = 0;
   std::string token;
+  const TableMaker table(kind);
+  const std::string_view include = info.param("includeObject");
+  const auto text_of = [&](const VersionPtr& version, const json::object& document) {
+    if (target.form.shape == Shape::table)
+      return to_text(table.row(version->document, include, target.form.version, wall()));
+    if (target.form.shape == Shape::partial) return to_text(partial_metadata(document, target.form.version));
+    return kind.custom ? version->text() : to_text(without_type(document));
+  };
   for (auto it = objects->lower_bound(start.empty() ? prefix : start); it != objects->end(); ++it) {
     if (!it->first.starts_with(prefix)) break;
     // field and label selectors see the object as this version of the API shows it
@@ -205,12 +249,12 @@ Outcome<kube::Response> ApiServer::Impl::list(const Target& target) const {
       continue;
     }
     if (count++ > 0) items += ',';
-    items += kind.custom ? it->second->text() : to_text(without_type(*document));
+    items += text_of(it->second, *document);
   }
   kube::Response response;
   response.status = 200;
   response.content_type = "application/json";
-  response.body = list_body(kind, std::move(items), revision, token, remaining);
+  response.body = list_body(target, std::move(items), revision, token, remaining);
   return response;
 }
 

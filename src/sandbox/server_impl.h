@@ -12,9 +12,11 @@
 #include "sandbox/failure.h"
 #include "sandbox/json.h"
 #include "sandbox/kind.h"
+#include "sandbox/negotiation.h"
 #include "sandbox/request.h"
 #include "sandbox/selector.h"
 #include "sandbox/storage.h"
+#include "sandbox/tables.h"
 
 namespace sandbox {
 
@@ -23,6 +25,7 @@ struct Target {
   RequestInfo info;
   const Kind* kind = nullptr;
   std::string user = {};
+  Form form = {};  // of the answer
   bool dry_run = false;
   std::vector<std::string> warnings;
 
@@ -42,6 +45,10 @@ struct Watcher {
   const Kind* kind = nullptr;
   Selection selection;
   WatchSink* sink = nullptr;
+  Form form = {};
+  std::string include;                // tables: includeObject of the request
+  std::unique_ptr<TableMaker> table;  // tables only
+  bool defined = false;               // tables: the columns were sent
   bool bookmarks = false;
   std::uint64_t from = 0;  // changes up to this revision are known already
   base::TimerId deadline = base::TimerId::none;
@@ -84,7 +91,11 @@ struct ApiServer::Impl {
   Outcome<kube::Response> list(const Target& target) const;
   Outcome<Selection> selection_of(const RequestInfo& info, const Kind& kind) const;
   kube::Response answer(int code, const Target& target, const json::object& document) const;
-  std::optional<kube::Response> discovery(const RequestInfo& info) const;
+  WallSeconds wall() const;
+  // discovery.cc
+  std::optional<kube::Response> discovery(const RequestInfo& info, std::string_view accept) const;
+  json::object aggregated(const std::map<std::string, std::vector<std::string>>& groups, bool core,
+                          std::string_view form) const;
 
   // writes.cc
   enum class Part : char { main, status, finalize };
@@ -119,6 +130,8 @@ struct ApiServer::Impl {
   Outcome<WatchId> start_watch(const Target& target, WatchSink& sink);
   void on_change(const Change& change);
   void send_change(Watcher& watcher, const Change& change) const;
+  // The event's object as the watch wants it, of the stored document.
+  std::string watched(Watcher& watcher, const json::object& document) const;
   void send_bookmark(Watcher& watcher, bool initial_end) const;
   void arm_bookmark(Watcher& watcher);
   void end_watch(WatchId id);

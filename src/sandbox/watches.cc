@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <utility>
 
 #include "sandbox/server_impl.h"
 
@@ -50,6 +51,9 @@ Outcome<WatchId> ApiServer::Impl::start_watch(const Target& target, WatchSink& s
   watcher->kind = &kind;
   watcher->selection = std::move(*selection);
   watcher->sink = &sink;
+  watcher->form = target.form;
+  watcher->include = info.param("includeObject");
+  if (watcher->form.shape == Shape::table) watcher->table = std::make_unique<TableMaker>(kind);
   watcher->bookmarks = info.flag("allowWatchBookmarks");
   const WatchId id = watcher->id;
 
@@ -62,7 +66,7 @@ Outcome<WatchId> ApiServer::Impl::start_watch(const Target& target, WatchSink& s
   if (current) {
     for (const auto& [key, version] : storage.objects(kind.stored_as())) {
       const json::object document = shown(kind, version->document);
-      if (watcher->selection.matches(document)) sink.event(line("ADDED", to_text(document)));
+      if (watcher->selection.matches(document)) sink.event(line("ADDED", watched(*watcher, version->document)));
     }
     watcher->from = storage.revision();
     if (watcher->bookmarks) send_bookmark(*watcher, true);
@@ -97,6 +101,7 @@ void ApiServer::Impl::send_change(Watcher& watcher, const Change& change) const 
   const Kind& kind = *watcher.kind;
   // most watches see what is stored; only another version's view needs copies
   const bool converted = kind.from_storage != nullptr;
+  const bool common = !converted && watcher.form.shape == Shape::object;
   json::object before_view;
   json::object after_view;
   const json::object* before = change.before == nullptr ? nullptr : &change.before->document;
@@ -108,18 +113,34 @@ void ApiServer::Impl::send_change(Watcher& watcher, const Change& change) const 
   if (!had && !has) return;
   const std::string_view type = !has ? "DELETED" : had ? "MODIFIED" : "ADDED";
   auto& shared = change.lines[type];
-  if (shared != nullptr && !converted) return watcher.sink->event(shared);
+  if (shared != nullptr && common) return watcher.sink->event(shared);
   std::shared_ptr<const std::string> made;
   if (has) {
-    made = line(type, converted ? to_text(*after) : change.after->text());
+    made = line(type, common ? change.after->text() : watched(watcher, change.after->document));
   } else {
     // what left the selection is shown as it last matched, with the version at which it left
-    json::object last = *before;
+    json::object last = change.before->document;
     make_object(last, {"metadata"})["resourceVersion"] = std::to_string(change.revision);
-    made = line(type, to_text(last));
+    made = line(type, watched(watcher, last));
   }
-  if (!converted) shared = made;
+  if (common) shared = made;
   watcher.sink->event(std::move(made));
+}
+
+std::string ApiServer::Impl::watched(Watcher& watcher, const json::object& document) const {
+  if (watcher.form.shape == Shape::object) return to_text(shown(*watcher.kind, document));
+  const std::string& version = watcher.form.version;
+  if (watcher.form.shape == Shape::partial) return to_text(partial_metadata(document, version));
+  json::array rows;
+  rows.push_back(watcher.table->row(document, watcher.include, version, wall()));
+  json::object table{{"kind", "Table"},
+                     {"apiVersion", "meta.k8s.io/" + version},
+                     {"metadata", {{"resourceVersion", text_at(document, {"metadata", "resourceVersion"})}}},
+                     {"columnDefinitions", nullptr},
+                     {"rows", std::move(rows)}};
+  // only the first event says what the columns are
+  if (!std::exchange(watcher.defined, true)) table["columnDefinitions"] = watcher.table->definitions();
+  return to_text(table);
 }
 
 void ApiServer::Impl::send_bookmark(Watcher& watcher, bool initial_end) const {
@@ -127,7 +148,8 @@ void ApiServer::Impl::send_bookmark(Watcher& watcher, bool initial_end) const {
   if (initial_end) metadata["annotations"] = json::object{{"k8s.io/initial-events-end", "true"}};
   const json::object object{
       {"kind", watcher.kind->name}, {"apiVersion", watcher.kind->api_version()}, {"metadata", std::move(metadata)}};
-  watcher.sink->event(line("BOOKMARK", to_text(object)));
+  watcher.sink->event(
+      line("BOOKMARK", watcher.form.shape == Shape::object ? to_text(object) : watched(watcher, object)));
 }
 
 void ApiServer::Impl::arm_bookmark(Watcher& watcher) {

@@ -49,9 +49,7 @@ bool same_besides_metadata_and_status(const json::object& a, const json::object&
 
 }  // namespace
 
-std::string ApiServer::Impl::now() const {
-  return timestamp(std::chrono::floor<std::chrono::seconds>(reactor.wall()).time_since_epoch().count());
-}
+std::string ApiServer::Impl::now() const { return timestamp(wall()); }
 
 std::string ApiServer::Impl::new_uid() {
   const std::uint64_t a = random.next();
