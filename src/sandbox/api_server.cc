@@ -56,6 +56,26 @@ ApiServer::Impl::Impl(base::Reactor& the_reactor, ServerOptions the_options)
   }
 }
 
+// Query options of writes whose values are limited.
+Outcome<void> ApiServer::Impl::check_options(const RequestInfo& info, const kube::Request& request) {
+  const bool patch = info.verb == "patch";
+  if (!patch && info.verb != "create" && info.verb != "update") return {};
+  Causes causes;
+  if (const std::string_view text = info.param("dryRun"); !text.empty() && text != "All")
+    causes.push_back(field_not_supported("dryRun", fmt::format("[{}]", quote(text)), {"\"All\""}));
+  if (patch && info.query.contains("force") && !request.content_type.starts_with(apply_type))
+    causes.push_back(field_forbidden("force", "may not be specified for non-apply patch"));
+  if (info.param("fieldManager").size() > 128) causes.push_back(field_too_long("fieldManager", 128));
+  const std::string_view validation = info.param("fieldValidation");
+  if (!validation.empty() && validation != "Strict" && validation != "Warn" && validation != "Ignore") {
+    causes.push_back(
+        field_not_supported("fieldValidation", quote(validation), {"\"\"", "\"Ignore\"", "\"Strict\"", "\"Warn\""}));
+  }
+  if (causes.empty()) return {};
+  const std::string_view kind = patch ? "PatchOptions" : info.verb == "create" ? "CreateOptions" : "UpdateOptions";
+  return refuse(invalid({"meta.k8s.io", std::string(kind), ""}, std::move(causes)));
+}
+
 Outcome<Target> ApiServer::Impl::route(const kube::Request& request, std::string_view user) const {
   Target target;
   target.info = parse_request(request);
@@ -74,7 +94,8 @@ Outcome<Target> ApiServer::Impl::route(const kube::Request& request, std::string
   }
   const std::string_view sub = info.subresource;
   const bool served =
-      sub.empty() || (sub == "status" && target.kind->status) || (sub == "finalize" && target.kind == namespaces);
+      sub.empty() || (sub == "status" && target.kind->status) || (sub == "finalize" && target.kind == namespaces) ||
+      std::ranges::find(target.kind->subresources, sub, &Subresource::name) != target.kind->subresources.end();
   if (!served && target.kind->custom && !info.name.empty()) return refuse(not_found(target.kind->subject(info.name)));
   if (!served || (!target.kind->namespaced && !info.ns.empty())) return refuse(no_such_resource());
   if (target.kind->namespaced && info.ns.empty() && (!info.name.empty() || is_write(info.verb)))
@@ -83,6 +104,8 @@ Outcome<Target> ApiServer::Impl::route(const kube::Request& request, std::string
   if (!form) return std::unexpected(form.error());
   target.form = std::move(*form);
   target.user = user;
+  target.manager = manager_of(info, request);
+  if (auto checked = check_options(info, request); !checked) return std::unexpected(checked.error());
   target.dry_run = info.param("dryRun") == "All";
   return target;
 }
@@ -105,6 +128,13 @@ Outcome<void> ApiServer::Impl::admit(const Target& target, const json::object* o
 
 Outcome<kube::Response> ApiServer::Impl::dispatch(Target& target, const kube::Request& request) {
   const RequestInfo& info = target.info;
+  if (target.kind->review)
+    return info.verb == "create" && info.name.empty() ? review(target, request) : refuse(method_not_allowed());
+  if (info.subresource == "scale") {
+    if (info.verb == "get") return get_scale(target);
+    if (info.verb == "update" || info.verb == "patch") return set_scale(target, request);
+    return refuse(method_not_allowed());
+  }
   if (info.verb == "get") return get(target);
   if (info.verb == "list") return list(target);
   if (info.verb == "create" && info.name.empty()) return create(target, request);

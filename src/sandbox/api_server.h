@@ -65,6 +65,9 @@ struct ServerOptions {
   std::string service_cidr = "10.96.0.0/16";
   std::string second_service_cidr = "fd00:96::/112";
   std::size_t history = 100'000;  // changes of one kind that watches can start from
+  // Whether metadata.managedFields is kept and server-side apply answered; costs time with every write, and nothing in
+  // a simulation looks at it.
+  bool managed_fields = false;
   base::Duration bookmark_interval = std::chrono::seconds(60);
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 
+#include "sandbox/builtin/fields.h"
 #include "sandbox/server_impl.h"
 #include "sandbox/strategies.h"
 
@@ -65,6 +66,13 @@ base::Result<Kind> kind_of_crd(const json::object& crd) {
   auto parsed = Schema::parse(*schema);
   if (!parsed) return base::fail(fmt::format("{}: {}", kind.name, parsed.error().message));
   kind.schema = std::move(*parsed);
+  auto openapi = std::make_shared<json::object>(*schema);
+  json::object& properties = make_object(*openapi, {"properties"});
+  for (const std::string_view name : {"apiVersion", "kind"}) {
+    if (!properties.contains(name)) properties[name] = *find(builtin_fields("Service")->openapi, {"properties", name});
+  }
+  properties["metadata"] = metadata_openapi();
+  kind.openapi = std::move(openapi);
   return kind;
 }
 

@@ -4,7 +4,9 @@
 #include <array>
 #include <boost/json/array.hpp>
 
+#include "sandbox/builtin/fields.h"
 #include "sandbox/metadata.h"
+#include "sandbox/protobuf.h"
 #include "sandbox/server_impl.h"
 
 namespace sandbox {
@@ -17,6 +19,15 @@ void set_member(std::vector<std::string>& list, const std::string& item, bool wa
   if (wanted) list.push_back(item);
 }
 
+base::Result<json::value> delete_body(const kube::Request& request) {
+  if (!request.content_type.starts_with(protobuf_type)) return parse_json(request.body);
+  const auto body = open_envelope(request.body);
+  if (!body) return std::unexpected(body.error());
+  auto options = read_message(body->raw, builtin_fields("DeleteOptions")->openapi);
+  if (!options) return std::unexpected(options.error());
+  return json::value(std::move(*options));
+}
+
 }  // namespace
 
 Outcome<ApiServer::Impl::DeleteOptions> ApiServer::Impl::delete_options(const Target& target,
@@ -24,7 +35,7 @@ Outcome<ApiServer::Impl::DeleteOptions> ApiServer::Impl::delete_options(const Ta
   DeleteOptions options;
   options.propagation = target.info.param("propagationPolicy");
   if (!request.body.empty()) {
-    const auto body = parse_json(request.body);
+    const auto body = delete_body(request);
     if (!body || !body->is_object()) {
       return refuse(bad_request("the object provided is unrecognized (must be of type DeleteOptions)"));
     }

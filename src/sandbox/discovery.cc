@@ -7,6 +7,7 @@
 #include <map>
 
 #include "sandbox/negotiation.h"
+#include "sandbox/openapi.h"
 #include "sandbox/server_impl.h"
 
 namespace sandbox {
@@ -149,6 +150,7 @@ std::optional<kube::Response> ApiServer::Impl::discovery(const RequestInfo& info
                       "/openapi/v2", "/openapi/v3", "/readyz", "/version"};
     return ok(json::object{{"paths", std::move(paths)}});
   }
+  if (path.starts_with("/openapi/")) return openapi(path);
   Groups groups;
   for (const auto& [key, kind] : kinds) {
     auto& versions = groups[kind->group];
@@ -187,6 +189,29 @@ std::optional<kube::Response> ApiServer::Impl::discovery(const RequestInfo& info
                          {"apiVersion", "v1"},
                          {"groupVersion", info.group.empty() ? info.version : info.group + "/" + info.version},
                          {"resources", std::move(resources)}});
+}
+
+std::optional<kube::Response> ApiServer::Impl::openapi(std::string_view path) const {
+  std::map<std::string, std::vector<const Kind*>, std::less<>> by_version;
+  std::vector<const Kind*> all;
+  for (const auto& [key, kind] : kinds) {
+    by_version[kind->group.empty() ? "api/" + kind->version : "apis/" + kind->api_version()].push_back(kind.get());
+    all.push_back(kind.get());
+  }
+  if (path == "/openapi/v2") return ok(openapi_v2(all));
+  constexpr std::string_view root = "/openapi/v3";
+  if (path == root) {
+    json::object paths;
+    for (const auto& [name, of_version] : by_version) {
+      const std::string url = fmt::format("{}/{}?hash={}", root, name, content_hash(to_text(openapi_v3(of_version))));
+      paths[name] = json::object{{"serverRelativeURL", url}};
+    }
+    return ok(json::object{{"paths", std::move(paths)}});
+  }
+  if (!path.starts_with("/openapi/v3/")) return std::nullopt;
+  const auto found = by_version.find(path.substr(root.size() + 1));
+  if (found == by_version.end()) return std::nullopt;
+  return ok(openapi_v3(found->second));
 }
 
 json::object ApiServer::Impl::aggregated(const std::map<std::string, std::vector<std::string>>& groups, bool core,

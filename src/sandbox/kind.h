@@ -38,7 +38,7 @@ class Strategy {
   virtual void replaced(const json::object* old, const json::object* now);
 };
 
-enum class NameRule : char { subdomain, label };
+enum class NameRule : char { subdomain, label, path };
 
 // "status", "scale": what else of an object can be asked for. "status" is a member of Kind.
 struct Subresource {
@@ -66,10 +66,12 @@ struct Kind {
   bool unconditional_update = false;  // PUT without resourceVersion is allowed
   bool returns_deleted = false;       // DELETE answers with the object
   NameRule name_rule = NameRule::subdomain;
-  std::vector<std::string> selectable = {};   // fields besides metadata.name and metadata.namespace
-  std::shared_ptr<const Schema> schema = {};  // nullptr: documents are kept as they come
-  std::shared_ptr<Strategy> strategy = {};    // never nullptr
-  json::array columns = {};                   // additionalPrinterColumns of a custom kind
+  std::vector<std::string> selectable = {};          // fields besides metadata.name and metadata.namespace
+  std::shared_ptr<const Schema> schema = {};         // nullptr: documents are kept as they come
+  std::shared_ptr<const json::object> openapi = {};  // the same as OpenAPI has it, with metadata; never nullptr
+  bool review = false;                               // a question that is answered, never stored
+  std::shared_ptr<Strategy> strategy = {};           // never nullptr
+  json::array columns = {};                          // additionalPrinterColumns of a custom kind
   // Another version's view of the same storage (events); nullptr if this is the storage itself.
   const Kind* storage = nullptr;
   void (*to_storage)(json::object& object) = nullptr;

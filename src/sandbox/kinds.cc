@@ -1,54 +1,35 @@
 // The built-in kinds, as data.
 #include <algorithm>
+#include <cctype>
+#include <stdexcept>
 
+#include "sandbox/builtin/fields.h"
 #include "sandbox/server_impl.h"
 #include "sandbox/strategies.h"
 
 namespace sandbox {
 namespace {
 
-constexpr std::string_view object_reference =
-    "{apiVersion:s,fieldPath:s,kind:s,name:s,namespace:s,resourceVersion:s,uid:s}";
-
-std::string event_schema() {
-  std::string fields =
-      "action:s,count:i,eventTime:v,firstTimestamp:v,lastTimestamp:v,message:s,reason:s,reportingComponent:s,";
-  fields += "reportingInstance:s,series{count:i,lastObservedTime:v},source{component:s,host:s},type:s,involvedObject";
-  fields += object_reference;
-  fields += ",related";
-  return fields += object_reference;
+void use_fields(Kind& kind, std::string_view of = {}) {
+  const BuiltinFields* fields = builtin_fields(of.empty() ? kind.name : of);
+  if (fields == nullptr) throw std::logic_error("no fields for " + kind.name);
+  kind.openapi = std::shared_ptr<const json::object>(std::shared_ptr<void>(), &fields->openapi);  // lives for ever
+  if (kind.storage == nullptr) kind.schema = fields->schema;
 }
 
-constexpr std::string_view condition_list =
-    "conditions[]{type:s,status:s,observedGeneration:i,lastTransitionTime:v,lastProbeTime:v,lastUpdateTime:v,reason:s,"
-    "message:s}";
-
-std::string service_schema() {
-  std::string fields =
-      "spec{allocateLoadBalancerNodePorts:b,clusterIP:s,clusterIPs[]:s,externalIPs[]:s,externalName:s,"
-      "externalTrafficPolicy:s,"
-      "healthCheckNodePort:i,internalTrafficPolicy:s,ipFamilies[]:s,ipFamilyPolicy:s,loadBalancerClass:s,"
-      "loadBalancerIP:s,"
-      "loadBalancerSourceRanges[]:s,ports[]{appProtocol:s,name:s,nodePort:i,port:i,protocol:s,targetPort:v},"
-      "publishNotReadyAddresses:b,selector{*:s},sessionAffinity:s,sessionAffinityConfig{clientIP{timeoutSeconds:i}},"
-      "trafficDistribution:s,type:s},status{loadBalancer{ingress[]{hostname:s,ip:s,ipMode:s,ports[]{error:s,port:i,"
-      "protocol:s}}},";
-  fields += condition_list;
-  return fields += "}";
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
 }
 
-constexpr std::string_view slice_schema =
-    "addressType:s,endpoints[]{addresses[]:s,conditions{ready:b,serving:b,terminating:b},deprecatedTopology{*:s},hints:"
-    "v,hostname:s,"
-    "nodeName:s,targetRef:v,zone:s},ports[]{appProtocol:s,name:s,port:i,protocol:s}";
-constexpr std::string_view lease_schema =
-    "spec{acquireTime:v,holderIdentity:s,leaseDurationSeconds:i,leaseTransitions:i,preferredHolder:s,renewTime:v,"
-    "strategy:s}";
+Subresource scale() { return {"scale", "Scale", "autoscaling", "v1", {"get", "patch", "update"}}; }
 
 }  // namespace
 
 const Kind& ApiServer::Impl::add_kind(Kind kind) {
   if (kind.strategy == nullptr) kind.strategy = plain_strategy();
+  if (kind.openapi == nullptr) use_fields(kind, kind.storage == nullptr ? kind.name : kind.name + "." + kind.group);
   auto key = std::tuple(kind.group, kind.version, kind.plural);
   auto stored = std::make_shared<Kind>(std::move(kind));
   auto& slot = kinds[std::move(key)];
@@ -73,7 +54,6 @@ const Kind* ApiServer::Impl::find_kind_of(const json::object& document) const {
 }
 
 void ApiServer::Impl::register_builtin_kinds() {
-  const auto fields = [](std::string_view text) -> std::shared_ptr<const Schema> { return Schema::of_fields(text); };
   namespaces = &add_kind({.version = "v1",
                           .plural = "namespaces",
                           .singular = "namespace",
@@ -84,30 +64,26 @@ void ApiServer::Impl::register_builtin_kinds() {
                           .unconditional_update = true,
                           .name_rule = NameRule::label,
                           .selectable = {"status.phase"},
-                          .schema = fields("spec{finalizers[]:s},status{phase:s," + std::string(condition_list) + "}"),
                           .strategy = namespace_strategy()});
   add_kind({.version = "v1",
             .plural = "configmaps",
             .singular = "configmap",
             .name = "ConfigMap",
             .short_names = {"cm"},
-            .unconditional_update = true,
-            .schema = fields("data{*:s},binaryData{*:s},immutable:b")});
+            .unconditional_update = true});
   add_kind({.version = "v1",
             .plural = "secrets",
             .singular = "secret",
             .name = "Secret",
             .unconditional_update = true,
-            .selectable = {"type"},
-            .schema = fields("data{*:s},stringData{*:s},immutable:b,type:s")});
+            .selectable = {"type"}});
   add_kind({.version = "v1",
             .plural = "serviceaccounts",
             .singular = "serviceaccount",
             .name = "ServiceAccount",
             .short_names = {"sa"},
             .unconditional_update = true,
-            .returns_deleted = true,
-            .schema = fields("secrets[]:v,imagePullSecrets[]:v,automountServiceAccountToken:b")});
+            .returns_deleted = true});
   add_kind({.version = "v1",
             .plural = "services",
             .singular = "service",
@@ -119,7 +95,6 @@ void ApiServer::Impl::register_builtin_kinds() {
             .returns_deleted = true,
             .name_rule = NameRule::label,
             .selectable = {"spec.clusterIP", "spec.type"},
-            .schema = fields(service_schema()),
             .strategy = service_strategy(config, random)});
   add_kind({.version = "v1",
             .plural = "pods",
@@ -132,7 +107,7 @@ void ApiServer::Impl::register_builtin_kinds() {
             .unconditional_update = true,
             .returns_deleted = true,
             .selectable = {"spec.nodeName", "spec.serviceAccountName", "status.phase", "status.podIP"},
-            .schema = fields("spec:v,status:v")});
+            .strategy = pod_strategy()});
   const Kind& events =
       add_kind({.version = "v1",
                 .plural = "events",
@@ -143,7 +118,6 @@ void ApiServer::Impl::register_builtin_kinds() {
                 .selectable = {"involvedObject.kind", "involvedObject.namespace", "involvedObject.name",
                                "involvedObject.uid", "involvedObject.apiVersion", "involvedObject.resourceVersion",
                                "involvedObject.fieldPath", "reason", "reportingComponent", "source", "type"},
-                .schema = fields(event_schema()),
                 .strategy = event_strategy()});
   add_kind({.group = "events.k8s.io",
             .version = "v1",
@@ -163,7 +137,6 @@ void ApiServer::Impl::register_builtin_kinds() {
             .plural = "leases",
             .singular = "lease",
             .name = "Lease",
-            .schema = fields(lease_schema),
             .strategy = lease_strategy()});
   add_kind({.group = "discovery.k8s.io",
             .version = "v1",
@@ -172,7 +145,6 @@ void ApiServer::Impl::register_builtin_kinds() {
             .name = "EndpointSlice",
             .generation = true,
             .unconditional_update = true,
-            .schema = fields(slice_schema),
             .strategy = slice_strategy()});
   add_kind({.group = "apps",
             .version = "v1",
@@ -181,10 +153,12 @@ void ApiServer::Impl::register_builtin_kinds() {
             .name = "Deployment",
             .short_names = {"deploy"},
             .categories = {"all"},
+            .subresources = {scale()},
             .status = true,
             .generation = true,
             .unconditional_update = true,
-            .schema = fields("spec:v,status:v")});
+            .strategy = workload_strategy()});
+  register_more_kinds();
   definitions = &add_kind({.group = "apiextensions.k8s.io",
                            .version = "v1",
                            .plural = "customresourcedefinitions",
@@ -195,8 +169,85 @@ void ApiServer::Impl::register_builtin_kinds() {
                            .namespaced = false,
                            .status = true,
                            .generation = true,
-                           .schema = fields("spec:v,status:v"),
                            .strategy = definition_strategy()});
+}
+
+// Kinds that charts have and kubectl asks for; the sandbox keeps them and does nothing about them.
+void ApiServer::Impl::register_more_kinds() {
+  add_kind({.version = "v1",
+            .plural = "endpoints",
+            .singular = "endpoints",
+            .name = "Endpoints",
+            .short_names = {"ep"},
+            .unconditional_update = true});
+  add_kind({.group = "apps",
+            .version = "v1",
+            .plural = "replicasets",
+            .singular = "replicaset",
+            .name = "ReplicaSet",
+            .short_names = {"rs"},
+            .categories = {"all"},
+            .subresources = {scale()},
+            .status = true,
+            .generation = true,
+            .unconditional_update = true,
+            .selectable = {"status.replicas"},
+            .strategy = workload_strategy()});
+  add_kind({.group = "policy",
+            .version = "v1",
+            .plural = "poddisruptionbudgets",
+            .singular = "poddisruptionbudget",
+            .name = "PodDisruptionBudget",
+            .short_names = {"pdb"},
+            .status = true,
+            .generation = true});
+  add_kind({.group = "networking.k8s.io",
+            .version = "v1",
+            .plural = "networkpolicies",
+            .singular = "networkpolicy",
+            .name = "NetworkPolicy",
+            .short_names = {"netpol"},
+            .generation = true,
+            .unconditional_update = true});
+  for (const std::string_view name : {"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"}) {
+    const bool cluster = name.starts_with("Cluster");
+    add_kind({.group = "rbac.authorization.k8s.io",
+              .version = "v1",
+              .plural = lower(name) + "s",
+              .singular = lower(name),
+              .name = std::string(name),
+              .namespaced = !cluster,
+              .unconditional_update = true,
+              .name_rule = NameRule::path});
+  }
+  for (const std::string_view name :
+       {"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}) {
+    const std::string singular = lower(name);
+    const bool plain = !singular.ends_with('y');
+    add_kind({.group = "admissionregistration.k8s.io",
+              .version = "v1",
+              .plural = plain ? singular + "s" : singular.substr(0, singular.size() - 1) + "ies",
+              .singular = singular,
+              .name = std::string(name),
+              .categories = {"api-extensions"},
+              .namespaced = false,
+              .status = name == "ValidatingAdmissionPolicy",
+              .generation = true,
+              .unconditional_update = true,
+              .strategy = policy_strategy()});
+  }
+  for (const std::string_view name :
+       {"SelfSubjectAccessReview", "SubjectAccessReview", "SelfSubjectRulesReview", "SelfSubjectReview"}) {
+    add_kind({.group = name == "SelfSubjectReview" ? "authentication.k8s.io" : "authorization.k8s.io",
+              .version = "v1",
+              .plural = lower(name) + "s",
+              .singular = lower(name),
+              .name = std::string(name),
+              .verbs = {"create"},
+              .namespaced = false,
+              .review = true});
+  }
 }
 
 }  // namespace sandbox

@@ -227,6 +227,10 @@ void validate_metadata(const json::object& object, const Kind& kind, Causes& cau
     } else if (!is_dns_label(name)) {
       causes.push_back(field_invalid("metadata.name", quote(name), label_rule));
     }
+  } else if (kind.name_rule == NameRule::path) {
+    if (name == "." || name == ".." || name.find_first_of("/%") != std::string_view::npos) {
+      causes.push_back(field_invalid("metadata.name", quote(name), "may not be '.' or '..', nor contain '/' or '%'"));
+    }
   } else if (name.size() > 253) {
     causes.push_back(field_invalid("metadata.name", quote(name), "must be no more than 253 bytes"));
   } else if (!is_dns_subdomain(name)) {

@@ -11,7 +11,8 @@ namespace sandbox {
 namespace {
 
 constexpr auto documentation =
-    std::to_array<std::string_view>({"description", "title", "example", "externalDocs", "x-kubernetes-map-type"});
+    std::to_array<std::string_view>({"description", "title", "example", "externalDocs", "x-kubernetes-map-type",
+                                     "x-sandbox-number", "x-sandbox-embedded"});
 
 std::optional<std::int64_t> whole(const json::object& from, std::string_view name) {
   const json::value* value = from.if_contains(name);

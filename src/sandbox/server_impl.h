@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "sandbox/api_server.h"
+#include "sandbox/apply/managers.h"
 #include "sandbox/failure.h"
 #include "sandbox/json.h"
 #include "sandbox/kind.h"
@@ -25,12 +26,17 @@ struct Target {
   RequestInfo info;
   const Kind* kind = nullptr;
   std::string user = {};
-  Form form = {};  // of the answer
+  Form form = {};                         // of the answer
+  std::string manager;                    // the name that its changes go by in managedFields
+  const json::array* managers = nullptr;  // the result of an apply
+  std::vector<std::string> duplicates;    // members that the body names twice
   bool dry_run = false;
   std::vector<std::string> warnings;
 
   std::string key() const { return Storage::key(info.ns, info.name); }
 };
+
+inline constexpr std::string_view apply_type = "application/apply-patch+yaml";
 
 struct Selection {
   LabelSelector labels;
@@ -75,6 +81,7 @@ struct ApiServer::Impl {
 
   // kinds.cc
   void register_builtin_kinds();
+  void register_more_kinds();
   const Kind& add_kind(Kind kind);
   const Kind* find_kind(std::string_view group, std::string_view version, std::string_view plural) const;
   const Kind* find_kind_of(const json::object& document) const;
@@ -83,6 +90,7 @@ struct ApiServer::Impl {
   void undefine(const json::object& crd);
 
   // api_server.cc
+  static Outcome<void> check_options(const RequestInfo& info, const kube::Request& request);
   Outcome<Target> route(const kube::Request& request, std::string_view user) const;
   Outcome<kube::Response> dispatch(Target& target, const kube::Request& request);
 
@@ -92,14 +100,22 @@ struct ApiServer::Impl {
   Outcome<Selection> selection_of(const RequestInfo& info, const Kind& kind) const;
   kube::Response answer(int code, const Target& target, const json::object& document) const;
   WallSeconds wall() const;
+  // reviews.cc
+  Outcome<kube::Response> review(Target& target, const kube::Request& request) const;
+  // scale.cc
+  Outcome<kube::Response> get_scale(const Target& target) const;
+  Outcome<kube::Response> set_scale(Target& target, const kube::Request& request);
   // discovery.cc
   std::optional<kube::Response> discovery(const RequestInfo& info, std::string_view accept) const;
+  std::optional<kube::Response> openapi(std::string_view path) const;
   json::object aggregated(const std::map<std::string, std::vector<std::string>>& groups, bool core,
                           std::string_view form) const;
 
   // writes.cc
   enum class Part : char { main, status, finalize };
   Outcome<json::object> decode_body(const kube::Request& request, const Target& target) const;
+  Outcome<json::object> decode_protobuf(const kube::Request& request, const Target& target) const;
+  static void note_duplicates(Target& target, const kube::Request& request);
   Outcome<kube::Response> create(Target& target, const kube::Request& request);
   Outcome<kube::Response> update(Target& target, const kube::Request& request);
   Outcome<kube::Response> patch(Target& target, const kube::Request& request);
@@ -113,6 +129,11 @@ struct ApiServer::Impl {
   std::string new_uid();
   std::string generated_name(std::string_view base_name);
   std::string now() const;
+
+  // apply.cc
+  static std::string manager_of(const RequestInfo& info, const kube::Request& request);
+  Outcome<kube::Response> apply_patch(Target& target, const kube::Request& request);
+  void track(const Target& target, json::object& next, const json::object* old, const json::value& submitted) const;
 
   // deletes.cc
   Outcome<kube::Response> remove(Target& target, const kube::Request& request);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 
+#include "sandbox/duplicates.h"
 #include "sandbox/metadata.h"
+#include "sandbox/protobuf.h"
 #include "sandbox/server_impl.h"
 #include "sandbox/strategic.h"
 #include "sandbox/yaml.h"
@@ -47,6 +49,13 @@ bool same_besides_metadata_and_status(const json::object& a, const json::object&
   return covered(a, b) && covered(b, a);
 }
 
+// What a document says of its managers; the rules for metadata leave it out.
+json::value take_managers(json::object& object) {
+  json::object* metadata = object_at(object, {"metadata"});
+  json::value* list = metadata == nullptr ? nullptr : metadata->if_contains("managedFields");
+  return list == nullptr ? json::value(nullptr) : std::move(*list);
+}
+
 }  // namespace
 
 std::string ApiServer::Impl::now() const { return timestamp(wall()); }
@@ -75,6 +84,7 @@ void ApiServer::Impl::committed(const Kind& kind, const json::object* before, co
 Outcome<json::object> ApiServer::Impl::decode_body(const kube::Request& request, const Target& target) const {
   const Kind& kind = *target.kind;
   const std::string_view type = media_type(request.content_type);
+  if (type == protobuf_type && !kind.custom) return decode_protobuf(request, target);
   if (!type.empty() && type != json_type && type != yaml_type) {
     return refuse(
         unsupported_media_type(fmt::format("the body of the request was in an unknown format - accepted media types "
@@ -118,6 +128,25 @@ Outcome<json::object> ApiServer::Impl::decode_body(const kube::Request& request,
   return std::move(*object);
 }
 
+Outcome<json::object> ApiServer::Impl::decode_protobuf(const kube::Request& request, const Target& target) const {
+  const Kind& kind = *target.kind;
+  const auto unrecognized = [&](std::string_view why) {
+    return refuse(
+        bad_request(fmt::format("the object provided is unrecognized (must be of type {}): {}", kind.name, why)));
+  };
+  const auto body = open_envelope(request.body);
+  if (!body) return unrecognized(body.error().message);
+  if (body->kind != kind.name || body->api_version != kind.api_version()) {
+    return refuse(bad_request(fmt::format("{} in version \"{}\" cannot be handled as a {}: {}", body->kind,
+                                          kind.version, kind.name, unknown_conversion(kind, body->kind))));
+  }
+  auto message = read_message(body->raw, *kind.openapi);
+  if (!message) return unrecognized(message.error().message);
+  json::object object{{"kind", kind.name}, {"apiVersion", kind.api_version()}};
+  for (json::key_value_pair& member : *message) object[member.key()] = std::move(member.value());
+  return object;
+}
+
 // Pruning, types of built-in fields, defaults. What was dropped becomes a warning, or a refusal if the client is
 // strict.
 Outcome<void> ApiServer::Impl::check_document(Target& target, json::object& object, bool patched) const {
@@ -146,10 +175,15 @@ Outcome<void> ApiServer::Impl::check_document(Target& target, json::object& obje
         fmt::format("{0} in version \"{1}\" cannot be handled as a {0}: {2}", kind.name, kind.version, wrong)));
   }
   const std::string_view validation = target.info.param("fieldValidation");
-  if (unknown.empty() || validation == "Ignore") return {};
+  if ((unknown.empty() && target.duplicates.empty()) || validation == "Ignore") return {};
   if (kind.custom) std::sort(unknown.begin() + first_field, unknown.end());
   for (std::string& field : unknown) field = fmt::format("unknown field \"{}\"", field);
+  std::vector<std::string> repeated;
+  for (const std::string& field : target.duplicates) repeated.push_back(fmt::format("duplicate field \"{}\"", field));
+  unknown.insert(unknown.begin(), repeated.begin(), repeated.end());
   if (validation == "Strict") {
+    if (patched)
+      return refuse(wrong_type_in_patch(object, fmt::format("strict decoding error: {}", fmt::join(unknown, ", "))));
     return refuse(
         bad_request(fmt::format("{0} in version \"{1}\" cannot be handled as a {0}: strict decoding error: {2}",
                                 kind.name, kind.version, fmt::join(unknown, ", "))));
@@ -173,7 +207,9 @@ Outcome<void> ApiServer::Impl::check_namespace(const Target& target, std::string
 
 Outcome<json::object> ApiServer::Impl::store_new(Target& target, json::object object) {
   const Kind& kind = target.kind->stored_as();
-  if (auto checked = check_document(target, object, false); !checked) return std::unexpected(checked.error());
+  const json::value submitted = take_managers(object);
+  if (auto checked = check_document(target, object, target.managers != nullptr); !checked)
+    return std::unexpected(checked.error());
   json::object& metadata = make_object(object, {"metadata"});
   const std::string_view stated_ns = text_at(metadata, {"namespace"});
   if (kind.namespaced && !stated_ns.empty() && stated_ns != target.info.ns) {
@@ -199,6 +235,7 @@ Outcome<json::object> ApiServer::Impl::store_new(Target& target, json::object ob
   if (kind.generation) metadata["generation"] = 1;
   if (kind.custom && kind.status) object.erase("status");
   kind.strategy->prepare_create(object);
+  track(target, object, nullptr, submitted);
 
   Causes causes;
   const std::string stated_kind(text_at(object, {"kind"}));
@@ -220,9 +257,15 @@ Outcome<json::object> ApiServer::Impl::store_new(Target& target, json::object ob
   return stored->document;
 }
 
+void ApiServer::Impl::note_duplicates(Target& target, const kube::Request& request) {
+  const std::string_view type = media_type(request.content_type);
+  if (type.empty() || type.ends_with("json")) target.duplicates = duplicate_fields(request.body);
+}
+
 Outcome<kube::Response> ApiServer::Impl::create(Target& target, const kube::Request& request) {
   auto object = decode_body(request, target);
   if (!object) return std::unexpected(object.error());
+  note_duplicates(target, request);
   if (target.kind->to_storage != nullptr) target.kind->to_storage(*object);
   auto stored = store_new(target, std::move(*object));
   if (!stored) return std::unexpected(stored.error());
@@ -234,6 +277,7 @@ Outcome<json::object> ApiServer::Impl::store_next(Target& target, json::object n
   const Kind& kind = target.kind->stored_as();
   const std::string& name = target.info.name;
   const json::object& old = current->document;
+  const json::value submitted = take_managers(next);
   if (auto checked = check_document(target, next, patched); !checked) return std::unexpected(checked.error());
   json::object& metadata = make_object(next, {"metadata"});
   if (text_at(metadata, {"name"}) != name) {
@@ -298,6 +342,8 @@ Outcome<json::object> ApiServer::Impl::store_next(Target& target, json::object n
     }
   }
 
+  track(target, next, &old, submitted);
+
   Causes causes;
   const std::string stated_kind(text_at(next, {"kind"}));
   if (kind.custom && stated_kind != kind.name)
@@ -336,6 +382,7 @@ Outcome<json::object> ApiServer::Impl::store_next(Target& target, json::object n
 Outcome<kube::Response> ApiServer::Impl::update(Target& target, const kube::Request& request) {
   auto object = decode_body(request, target);
   if (!object) return std::unexpected(object.error());
+  note_duplicates(target, request);
   if (target.kind->to_storage != nullptr) target.kind->to_storage(*object);
   const VersionPtr current = storage.get(target.kind->stored_as(), target.key());
   if (current == nullptr) return refuse(not_found(target.kind->subject(target.info.name)));
@@ -350,6 +397,7 @@ Outcome<kube::Response> ApiServer::Impl::update(Target& target, const kube::Requ
 Outcome<kube::Response> ApiServer::Impl::patch(Target& target, const kube::Request& request) {
   const Kind& kind = *target.kind;
   const std::string_view type = media_type(request.content_type);
+  if (type == apply_type && config.managed_fields) return apply_patch(target, request);
   const bool strategic = type == strategic_type && !kind.custom;
   if (type != merge_type && type != json_patch_type && !strategic) {
     // built-in kinds are refused by the router already
@@ -364,6 +412,7 @@ Outcome<kube::Response> ApiServer::Impl::patch(Target& target, const kube::Reque
   if (current == nullptr) return refuse(not_found(kind.subject(target.info.name)));
   const auto body = parse_json(request.body);
   if (!body) return refuse(bad_request("error decoding patch: " + body.error().message));
+  note_duplicates(target, request);
   json::value document(shown(kind, current->document));
   if (type == json_patch_type) {
     if (!body->is_array()) {

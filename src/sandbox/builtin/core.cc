@@ -14,202 +14,202 @@ reason s | The cause of the last change, in one word.
 message s | The cause, for people.
 
 # ObjectReference Another object.
-apiVersion s | Group and version of its kind.
-kind s | Its kind.
-namespace s | Its namespace.
-name s | Its name.
-uid s | Its uid.
-resourceVersion s | The version of it that is meant.
-fieldPath s | The part of it that is meant.
+apiVersion s#5 | Group and version of its kind.
+kind s#1 | Its kind.
+namespace s#2 | Its namespace.
+name s#3 | Its name.
+uid s#4 | Its uid.
+resourceVersion s#6 | The version of it that is meant.
+fieldPath s#7 | The part of it that is meant.
 
 # LabelSelector Chooses objects by their labels; all parts must hold.
-matchLabels {*}s | Labels an object must have.
-matchExpressions []{} | Requirements beyond equality.
-  key s | The label's key.
-  operator s | In, NotIn, Exists or DoesNotExist.
-  values []s | What In and NotIn compare with.
+matchLabels {*}s#1 | Labels an object must have.
+matchExpressions []{}#2 | Requirements beyond equality.
+  key s#1 | The label's key.
+  operator s#2 | In, NotIn, Exists or DoesNotExist.
+  values []s#3 | What In and NotIn compare with.
 
 # ObjectMeta What every object has.
-name s | The object's name, unique among its kind in a namespace.
-generateName s | A prefix for a name that the server completes.
-namespace s | The namespace it is in.
-selfLink s | No longer used.
-uid s | Given by the server; no other object ever has it.
-resourceVersion s | Changes with every write.
-generation l | Counts changes of what is wanted.
-creationTimestamp t | When the server stored it first.
-deletionTimestamp t | When its deletion was asked for.
-deletionGracePeriodSeconds l | How long it may take to end.
-labels {*}s | Keys and values to select by.
-annotations {*}s | Keys and values for tools.
-ownerReferences [uid]{~} | Objects it depends on: when all of them are gone, so is this one.
-  apiVersion s | Group and version of the owner.
-  kind s | Kind of the owner.
-  name s | Name of the owner.
-  uid s | uid of the owner.
-  controller b | Whether the owner manages this object.
-  blockOwnerDeletion b | Whether the owner waits for this object in a foreground deletion.
-finalizers [=]s | Who must agree before the object is removed.
-managedFields []{} | Who set which fields.
-  manager s | The name of the writer.
-  operation s | Apply or Update.
-  apiVersion s | The version that the fields are of.
-  time t | When the set changed last.
-  fieldsType s | FieldsV1.
+name s#1 | The object's name, unique among its kind in a namespace.
+generateName s#2 | A prefix for a name that the server completes.
+namespace s#3 | The namespace it is in.
+selfLink s#4 | No longer used.
+uid s#5 | Given by the server; no other object ever has it.
+resourceVersion s#6 | Changes with every write.
+generation l#7 | Counts changes of what is wanted.
+creationTimestamp t#8 | When the server stored it first.
+deletionTimestamp t#9 | When its deletion was asked for.
+deletionGracePeriodSeconds l#10 | How long it may take to end.
+labels {*}s#11 | Keys and values to select by.
+annotations {*}s#12 | Keys and values for tools.
+ownerReferences [uid]{~}#13 | Objects it depends on: when all of them are gone, so is this one.
+  apiVersion s#5 | Group and version of the owner.
+  kind s#1 | Kind of the owner.
+  name s#3 | Name of the owner.
+  uid s#4 | uid of the owner.
+  controller b#6 | Whether the owner manages this object.
+  blockOwnerDeletion b#7 | Whether the owner waits for this object in a foreground deletion.
+finalizers [=]s#14 | Who must agree before the object is removed.
+managedFields []{}#17 | Who set which fields.
+  manager s#1 | The name of the writer.
+  operation s#2 | Apply or Update.
+  apiVersion s#3 | The version that the fields are of.
+  time t#4 | When the set changed last.
+  fieldsType s#6 | FieldsV1.
   fieldsV1 any | The fields, as a tree.
-  subresource s | The part of the object that was written.
+  subresource s#8 | The part of the object that was written.
 
 # Namespace A scope for names; deleting it deletes all that it contains.
-spec {!} | What the namespace should be.
-  finalizers []s | What must be empty before it is removed.
-status {!} | What it is.
-  phase s | Active or Terminating.
-  conditions [type]@Condition | Details, while it is emptied.
+spec {!}#2 | What the namespace should be.
+  finalizers []s#1 | What must be empty before it is removed.
+status {!}#3 | What it is.
+  phase s#1 | Active or Terminating.
+  conditions [type]@Condition#2 | Details, while it is emptied.
 
 # ConfigMap Configuration as texts.
-data {*}s | Texts by their keys.
-binaryData {*}s | Bytes by their keys, in base64.
-immutable b | Forbids changes of the data.
+data {*}s#2 | Texts by their keys.
+binaryData {*}y#3 | Bytes by their keys, in base64.
+immutable b#4 | Forbids changes of the data.
 
 # Secret Configuration that is not shown by accident.
-data {*}s | Bytes by their keys, in base64.
-stringData {*}s | Texts that are added to data when written; never read back.
-immutable b | Forbids changes of the data.
-type s | What the data is for.
+data {*}y#2 | Bytes by their keys, in base64.
+stringData {*}s#4 | Texts that are added to data when written; never read back.
+immutable b#5 | Forbids changes of the data.
+type s#3 | What the data is for.
 
 # ServiceAccount An identity for what runs in pods.
-secrets [name]@ObjectReference | Secrets that its pods may use.
-imagePullSecrets [name]{~} | Secrets for pulling images.
-  name s | The secret's name.
-automountServiceAccountToken b | Whether pods get a token of this identity.
+secrets [name]@ObjectReference#2 | Secrets that its pods may use.
+imagePullSecrets [name]{~}#3 | Secrets for pulling images.
+  name s#1 | The secret's name.
+automountServiceAccountToken b#4 | Whether pods get a token of this identity.
 
 # Service One address for a set of pods.
-spec {!} | What the Service should be.
-  type s | ClusterIP, NodePort, LoadBalancer or ExternalName.
-  ports [port,protocol]{} | What it listens on.
-    name s | The port's name, unique in the Service.
-    protocol s = "TCP" | TCP, UDP or SCTP.
-    appProtocol s | The protocol of the application.
-    port i | The port of the Service.
-    targetPort x | The port of the pods, by number or name.
-    nodePort i | The port on every node.
-  selector {*~}s | The labels of the pods that serve it; without one, endpoints are somebody else's business.
-  clusterIP s | Its first address in the cluster; None for no address.
-  clusterIPs []s | Its addresses in the cluster, at most one of each family.
-  ipFamilies []s | IPv4, IPv6, in order of preference.
-  ipFamilyPolicy s | SingleStack, PreferDualStack or RequireDualStack.
-  externalIPs []s | Addresses of nodes that accept traffic for it.
-  externalName s | The DNS name that type ExternalName stands for.
-  loadBalancerIP s | A wish for an address; deprecated in favour of annotations of the implementation.
-  loadBalancerSourceRanges []s | Clients that a load balancer lets in.
-  loadBalancerClass s | Which implementation shall serve it; others leave it alone.
-  allocateLoadBalancerNodePorts b | Whether type LoadBalancer gets node ports.
-  externalTrafficPolicy s | Cluster or Local: whether nodes pass traffic on to others.
-  internalTrafficPolicy s | The same for traffic from inside.
-  healthCheckNodePort i | Where load balancers ask a node whether it has pods.
-  publishNotReadyAddresses b | Whether pods count before they are ready.
-  sessionAffinity s | ClientIP or None.
-  sessionAffinityConfig {} | Details of the affinity.
-    clientIP {} | Affinity by client address.
-      timeoutSeconds i | How long it lasts.
-  trafficDistribution s | A preference among endpoints.
-status {!} | What it is.
-  loadBalancer {!} | What a load balancer has given it.
-    ingress []{} | Addresses that serve it.
-      ip s | An IP address.
-      ipMode s | VIP or Proxy.
-      hostname s | A DNS name.
-      ports []{} | Ports and what is wrong with them.
-        port i | The port.
-        protocol s | Its protocol.
-        error s | What is wrong.
-  conditions [type]@Condition | Details.
+spec {!}#2 | What the Service should be.
+  type s#4 | ClusterIP, NodePort, LoadBalancer or ExternalName.
+  ports [port,protocol]{}#1 | What it listens on.
+    name s#1 | The port's name, unique in the Service.
+    protocol s#2 = "TCP" | TCP, UDP or SCTP.
+    appProtocol s#6 | The protocol of the application.
+    port i#3 | The port of the Service.
+    targetPort x#4 | The port of the pods, by number or name.
+    nodePort i#5 | The port on every node.
+  selector {*~}s#2 | The labels of the pods that serve it; without one, endpoints are somebody else's business.
+  clusterIP s#3 | Its first address in the cluster; None for no address.
+  clusterIPs []s#18 | Its addresses in the cluster, at most one of each family.
+  ipFamilies []s#19 | IPv4, IPv6, in order of preference.
+  ipFamilyPolicy s#17 | SingleStack, PreferDualStack or RequireDualStack.
+  externalIPs []s#5 | Addresses of nodes that accept traffic for it.
+  externalName s#10 | The DNS name that type ExternalName stands for.
+  loadBalancerIP s#8 | A wish for an address; deprecated in favour of annotations of the implementation.
+  loadBalancerSourceRanges []s#9 | Clients that a load balancer lets in.
+  loadBalancerClass s#21 | Which implementation shall serve it; others leave it alone.
+  allocateLoadBalancerNodePorts b#20 | Whether type LoadBalancer gets node ports.
+  externalTrafficPolicy s#11 | Cluster or Local: whether nodes pass traffic on to others.
+  internalTrafficPolicy s#22 | The same for traffic from inside.
+  healthCheckNodePort i#12 | Where load balancers ask a node whether it has pods.
+  publishNotReadyAddresses b#13 | Whether pods count before they are ready.
+  sessionAffinity s#7 | ClientIP or None.
+  sessionAffinityConfig {}#14 | Details of the affinity.
+    clientIP {}#1 | Affinity by client address.
+      timeoutSeconds i#1 | How long it lasts.
+  trafficDistribution s#23 | A preference among endpoints.
+status {!}#3 | What it is.
+  loadBalancer {!}#1 | What a load balancer has given it.
+    ingress []{}#1 | Addresses that serve it.
+      ip s#1 | An IP address.
+      ipMode s#3 | VIP or Proxy.
+      hostname s#2 | A DNS name.
+      ports []{}#4 | Ports and what is wrong with them.
+        port i#1 | The port.
+        protocol s#2 | Its protocol.
+        error s#3 | What is wrong.
+  conditions [type]@Condition#2 | Details.
 
 # Endpoints The addresses of a Service in one list; superseded by EndpointSlice.
-subsets []{} | Groups of addresses with the same ports.
-  addresses []@EndpointAddress | Addresses that serve.
-  notReadyAddresses []@EndpointAddress | Addresses that do not serve yet.
-  ports []{} | Their ports.
-    name s | The port's name.
-    port i | The number.
-    protocol s = "TCP" | TCP, UDP or SCTP.
-    appProtocol s | The protocol of the application.
+subsets []{}#2 | Groups of addresses with the same ports.
+  addresses []@EndpointAddress#1 | Addresses that serve.
+  notReadyAddresses []@EndpointAddress#2 | Addresses that do not serve yet.
+  ports []{}#3 | Their ports.
+    name s#1 | The port's name.
+    port i#2 | The number.
+    protocol s#3 = "TCP" | TCP, UDP or SCTP.
+    appProtocol s#4 | The protocol of the application.
 
 # EndpointAddress One address of a Service.
-ip s | The address.
-hostname s | Its host name.
-nodeName s | The node it is on.
-targetRef {~}@ObjectReference | The pod behind it.
+ip s#1 | The address.
+hostname s#3 | Its host name.
+nodeName s#4 | The node it is on.
+targetRef {~}@ObjectReference#2 | The pod behind it.
 
 # Event Something that happened to an object.
-involvedObject {!~}@ObjectReference | The object.
-reason s | What happened, in one word.
-message s | What happened, in words.
-source {!} | Who reported it first.
-  component s | The program.
-  host s | The node.
-firstTimestamp t | When it happened first.
-lastTimestamp t | When it happened last.
-count i | How often it happened.
-type s | Normal or Warning.
-eventTime t | When it was observed, to the microsecond.
-series {} | How it went on.
-  count i | How often it has happened.
-  lastObservedTime t | When it happened last.
-action s | What was done about it.
-related {~}@ObjectReference | A second object.
-reportingComponent s | Who reports it.
-reportingInstance s | Which of its instances.
+involvedObject {!~}@ObjectReference#2 | The object.
+reason s#3 | What happened, in one word.
+message s#4 | What happened, in words.
+source {!}#5 | Who reported it first.
+  component s#1 | The program.
+  host s#2 | The node.
+firstTimestamp t#6 | When it happened first.
+lastTimestamp t#7 | When it happened last.
+count i#8 | How often it happened.
+type s#9 | Normal or Warning.
+eventTime t#10 | When it was observed, to the microsecond.
+series {}#11 | How it went on.
+  count i#1 | How often it has happened.
+  lastObservedTime t#2 | When it happened last.
+action s#12 | What was done about it.
+related {~}@ObjectReference#13 | A second object.
+reportingComponent s#14 | Who reports it.
+reportingInstance s#15 | Which of its instances.
 
 # Event.events.k8s.io Something that happened to an object.
-eventTime t | When it was observed, to the microsecond.
-series {} | How it went on.
-  count i | How often it has happened.
-  lastObservedTime t | When it happened last.
-reportingController s | Who reports it.
-reportingInstance s | Which of its instances.
-action s | What was done about it.
-reason s | What happened, in one word.
-regarding {~}@ObjectReference | The object.
-related {~}@ObjectReference | A second object.
-note s | What happened, in words.
-type s | Normal or Warning.
-deprecatedSource {} | Who reported it, in the older form.
-  component s | The program.
-  host s | The node.
-deprecatedFirstTimestamp t | When it happened first.
-deprecatedLastTimestamp t | When it happened last.
-deprecatedCount i | How often it happened.
+eventTime t#2 | When it was observed, to the microsecond.
+series {}#3 | How it went on.
+  count i#1 | How often it has happened.
+  lastObservedTime t#2 | When it happened last.
+reportingController s#4 | Who reports it.
+reportingInstance s#5 | Which of its instances.
+action s#6 | What was done about it.
+reason s#7 | What happened, in one word.
+regarding {~}@ObjectReference#8 | The object.
+related {~}@ObjectReference#9 | A second object.
+note s#10 | What happened, in words.
+type s#11 | Normal or Warning.
+deprecatedSource {}#12 | Who reported it, in the older form.
+  component s#1 | The program.
+  host s#2 | The node.
+deprecatedFirstTimestamp t#13 | When it happened first.
+deprecatedLastTimestamp t#14 | When it happened last.
+deprecatedCount i#15 | How often it happened.
 
 # Lease Says who leads, until when.
-spec {!} | The lease.
-  holderIdentity s | Who holds it.
-  leaseDurationSeconds i | How long others wait after the last renewal.
-  acquireTime t | When the holder got it.
-  renewTime t | When the holder renewed it last.
-  leaseTransitions i | How often the holder changed.
-  strategy s | How a holder is chosen among candidates.
-  preferredHolder s | Who should have it next.
+spec {!}#2 | The lease.
+  holderIdentity s#1 | Who holds it.
+  leaseDurationSeconds i#2 | How long others wait after the last renewal.
+  acquireTime t#3 | When the holder got it.
+  renewTime t#4 | When the holder renewed it last.
+  leaseTransitions i#5 | How often the holder changed.
+  strategy s#6 | How a holder is chosen among candidates.
+  preferredHolder s#7 | Who should have it next.
 
 # EndpointSlice Some of the addresses that serve a Service.
-addressType s | IPv4, IPv6 or FQDN.
-endpoints []{} | The addresses.
-  addresses []s | Addresses of one endpoint.
-  conditions {!} | Whether it serves.
-    ready b | Whether it takes new connections.
-    serving b | Whether it works, also while ending.
-    terminating b | Whether it is ending.
-  hostname s | Its host name.
-  targetRef {~}@ObjectReference | The pod behind it.
-  deprecatedTopology {*}s | No longer used.
-  nodeName s | The node it is on.
-  zone s | The zone it is in.
+addressType s#4 | IPv4, IPv6 or FQDN.
+endpoints []{}#2 | The addresses.
+  addresses []s#1 | Addresses of one endpoint.
+  conditions {!}#2 | Whether it serves.
+    ready b#1 | Whether it takes new connections.
+    serving b#2 | Whether it works, also while ending.
+    terminating b#3 | Whether it is ending.
+  hostname s#3 | Its host name.
+  targetRef {~}@ObjectReference#4 | The pod behind it.
+  deprecatedTopology {*}s#5 | No longer used.
+  nodeName s#6 | The node it is on.
+  zone s#7 | The zone it is in.
   hints any | Where traffic should come from.
-ports []{} | The ports of every endpoint.
-  name s | The port's name.
-  protocol s | TCP, UDP or SCTP.
-  port i | The number.
-  appProtocol s | The protocol of the application.
+ports []{}#3 | The ports of every endpoint.
+  name s#1 | The port's name.
+  protocol s#2 | TCP, UDP or SCTP.
+  port i#3 | The number.
+  appProtocol s#4 | The protocol of the application.
 )";
 
 }  // namespace sandbox

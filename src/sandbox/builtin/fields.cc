@@ -16,6 +16,7 @@ struct Line {
   std::size_t depth = 0;
   std::string_view name;
   std::string_view type;
+  std::string_view number;    // "" if it is not read from protobuf
   std::string_view fallback;  // JSON text
   std::string_view description;
 };
@@ -45,7 +46,8 @@ Line line_of(std::string_view text) {
     text = text.substr(0, equals);
   }
   line.name = take(text, ' ');
-  line.type = text;
+  line.type = take(text, '#');
+  line.number = text;
   return line;
 }
 
@@ -91,6 +93,7 @@ class Builder {
       while (end < to && lines[end].depth > depth) ++end;
       json::object field = type_of(lines[at].type, lines, at + 1, end, depth + 1);
       if (!lines[at].description.empty()) field["description"] = lines[at].description;
+      if (!lines[at].number.empty()) field[number_keyword] = std::stoi(std::string(lines[at].number));
       if (!lines[at].fallback.empty()) {
         auto value = parse_json(lines[at].fallback);
         if (!value) throw std::logic_error("no default: " + std::string(lines[at].fallback));
@@ -118,7 +121,7 @@ class Builder {
       const std::string_view marks = take(type, '}').substr(1);
       json::object object = type.starts_with('@') ? shape(type.substr(1)) : object_of(lines, from, to, depth);
       if (marks.find('~') != std::string_view::npos) object["x-kubernetes-map-type"] = "atomic";
-      if (marks.find('!') != std::string_view::npos) object["x-sandbox-embedded"] = true;
+      if (marks.find('!') != std::string_view::npos) object[embedded_keyword] = true;
       if (marks.find('+') != std::string_view::npos) object["x-kubernetes-preserve-unknown-fields"] = true;
       return object;
     }
@@ -129,7 +132,10 @@ class Builder {
   json::object list_of(std::string_view type, const std::vector<Line>& lines, std::size_t from, std::size_t to,
                        std::size_t depth) const {
     std::string_view keys = take(type, ']').substr(1);
+    const bool embedded = type.starts_with('!');
+    if (embedded) type.remove_prefix(1);
     json::object list{{"type", "array"}, {"items", type_of(type, lines, from, to, depth)}};
+    if (embedded) list[embedded_keyword] = true;
     list["x-kubernetes-list-type"] = keys.empty() ? "atomic" : keys == "=" ? "set" : "map";
     if (!keys.empty() && keys != "=") {
       json::array names;
@@ -141,6 +147,7 @@ class Builder {
 
   static json::object simple(std::string_view type) {
     if (type == "s") return {{"type", "string"}};
+    if (type == "y") return {{"type", "string"}, {"format", "byte"}};
     if (type == "t") return {{"type", "string"}, {"format", "date-time"}};
     if (type == "i") return {{"type", "integer"}, {"format", "int32"}};
     if (type == "l") return {{"type", "integer"}, {"format", "int64"}};
@@ -154,9 +161,7 @@ class Builder {
   Shapes shapes_;
 };
 
-json::object text_field(std::string_view description) {
-  return {{"type", "string"}, {"description", description}};
-}
+json::object text_field(std::string_view description) { return {{"type", "string"}, {"description", description}}; }
 
 std::map<std::string, BuiltinFields, std::less<>> build() {
   const Builder builder;
@@ -171,7 +176,13 @@ std::map<std::string, BuiltinFields, std::less<>> build() {
     schema["properties"] = std::move(properties);
     auto parsed = Schema::parse(schema);
     if (!parsed) throw std::logic_error(fmt::format("{}: {}", name, parsed.error().message));
-    schema["properties"].get_object()["metadata"] = metadata;
+    if (name == "DeleteOptions") {  // has no metadata
+      all[std::string(name)] = {.openapi = std::move(schema), .schema = std::move(*parsed)};
+      continue;
+    }
+    json::value& own = schema["properties"].get_object()["metadata"];
+    own = metadata;
+    own.get_object()[number_keyword] = 1;
     all[std::string(name)] = {.openapi = std::move(schema), .schema = std::move(*parsed)};
   }
   return all;
@@ -186,8 +197,7 @@ const BuiltinFields* builtin_fields(std::string_view kind) {
 }
 
 const json::object& metadata_openapi() {
-  static const json::object& schema = *object_at(builtin_fields("Service")->openapi, {"properties", "metadata"});
-  return schema;
+  return *object_at(builtin_fields("Service")->openapi, {"properties", "metadata"});
 }
 
 }  // namespace sandbox

@@ -4,113 +4,113 @@ namespace sandbox {
 
 const std::string_view workload_fields = R"(
 # Deployment Pods of one template, replaced step by step when it changes.
-spec {!} | What the Deployment should be.
-  replicas i = 1 | How many pods.
-  selector {~}@LabelSelector | Which pods belong to it; cannot be changed.
-  template {!}@PodTemplate | The pods.
-  strategy {!} = {"type": "RollingUpdate"} | How pods are replaced.
-    type s | RollingUpdate or Recreate.
-    rollingUpdate {} | Details of RollingUpdate.
-      maxUnavailable x | How many may be missing.
-      maxSurge x | How many may be too many.
-  minReadySeconds i | How long a pod must be ready to count.
-  revisionHistoryLimit i = 10 | How many old ReplicaSets are kept.
-  paused b | Whether changes wait.
-  progressDeadlineSeconds i = 600 | When a change counts as stuck.
-status {!} | What it is.
-  observedGeneration l | The generation that this is about.
-  replicas i | How many pods there are.
-  updatedReplicas i | How many have the latest template.
-  readyReplicas i | How many are ready.
-  availableReplicas i | How many count.
-  unavailableReplicas i | How many are missing.
-  terminatingReplicas i | How many are ending.
-  conditions [type]@Condition | Details.
-  collisionCount i | How often a name was taken.
+spec {!}#2 | What the Deployment should be.
+  replicas i#1 = 1 | How many pods.
+  selector {~}@LabelSelector#2 | Which pods belong to it; cannot be changed.
+  template {!}@PodTemplate#3 | The pods.
+  strategy {!}#4 = {"type": "RollingUpdate"} | How pods are replaced.
+    type s#1 | RollingUpdate or Recreate.
+    rollingUpdate {}#2 | Details of RollingUpdate.
+      maxUnavailable x#1 | How many may be missing.
+      maxSurge x#2 | How many may be too many.
+  minReadySeconds i#5 | How long a pod must be ready to count.
+  revisionHistoryLimit i#6 = 10 | How many old ReplicaSets are kept.
+  paused b#7 | Whether changes wait.
+  progressDeadlineSeconds i#9 = 600 | When a change counts as stuck.
+status {!}#3 | What it is.
+  observedGeneration l#1 | The generation that this is about.
+  replicas i#2 | How many pods there are.
+  updatedReplicas i#3 | How many have the latest template.
+  readyReplicas i#7 | How many are ready.
+  availableReplicas i#4 | How many count.
+  unavailableReplicas i#5 | How many are missing.
+  terminatingReplicas i#9 | How many are ending.
+  conditions [type]@Condition#6 | Details.
+  collisionCount i#8 | How often a name was taken.
 
 # ReplicaSet As many pods of one template as are asked for.
-spec {!} | What the ReplicaSet should be.
-  replicas i = 1 | How many pods.
-  minReadySeconds i | How long a pod must be ready to count.
-  selector {~}@LabelSelector | Which pods belong to it; cannot be changed.
-  template {!}@PodTemplate | The pods.
-status {!} | What it is.
-  observedGeneration l | The generation that this is about.
-  replicas i | How many pods there are.
-  fullyLabeledReplicas i | How many have the template's labels.
-  readyReplicas i | How many are ready.
-  availableReplicas i | How many count.
-  terminatingReplicas i | How many are ending.
-  conditions [type]@Condition | Details.
+spec {!}#2 | What the ReplicaSet should be.
+  replicas i#1 = 1 | How many pods.
+  minReadySeconds i#4 | How long a pod must be ready to count.
+  selector {~}@LabelSelector#2 | Which pods belong to it; cannot be changed.
+  template {!}@PodTemplate#3 | The pods.
+status {!}#3 | What it is.
+  observedGeneration l#3 | The generation that this is about.
+  replicas i#1 | How many pods there are.
+  fullyLabeledReplicas i#2 | How many have the template's labels.
+  readyReplicas i#4 | How many are ready.
+  availableReplicas i#5 | How many count.
+  terminatingReplicas i#7 | How many are ending.
+  conditions [type]@Condition#6 | Details.
 
 # PodDisruptionBudget How many pods may be missing when nodes are emptied.
-spec {!} | The budget.
-  minAvailable x | How many must stay.
-  maxUnavailable x | How many may be missing.
-  selector {~}@LabelSelector | The pods it is about.
-  unhealthyPodEvictionPolicy s | Whether pods that are not ready may go.
-status {!} | What it is.
-  observedGeneration l | The generation that this is about.
+spec {!}#2 | The budget.
+  minAvailable x#1 | How many must stay.
+  maxUnavailable x#3 | How many may be missing.
+  selector {~}@LabelSelector#2 | The pods it is about.
+  unhealthyPodEvictionPolicy s#4 | Whether pods that are not ready may go.
+status {!}#3 | What it is.
+  observedGeneration l#1 | The generation that this is about.
   disruptedPods {*}any | Pods that are about to go.
-  disruptionsAllowed i = 0 | How many may go now.
-  currentHealthy i = 0 | How many are ready.
-  desiredHealthy i = 0 | How many must be.
-  expectedPods i = 0 | How many there are.
-  conditions [type]@Condition | Details.
+  disruptionsAllowed i#3 = 0 | How many may go now.
+  currentHealthy i#4 = 0 | How many are ready.
+  desiredHealthy i#5 = 0 | How many must be.
+  expectedPods i#6 = 0 | How many there are.
+  conditions [type]@Condition#7 | Details.
 
 # NetworkPolicy Who may talk with the pods of a namespace.
-spec {!} | The policy.
-  podSelector {!~}@LabelSelector | The pods it is about.
+spec {!}#2 | The policy.
+  podSelector {!~}@LabelSelector#1 | The pods it is about.
   ingress []any | What may come in.
   egress []any | What may go out.
-  policyTypes []s | Ingress, Egress.
+  policyTypes []s#4 | Ingress, Egress.
 
 # CustomResourceDefinition A kind that the server learns.
-spec {!} | The kind.
-  group s | Its API group.
-  names {!} | Its names.
-    plural s | In paths.
-    singular s | For people.
-    shortNames []s | Short forms for command lines.
-    kind s | In documents.
-    listKind s | Of lists in documents.
-    categories []s | Groups of kinds that are listed together.
-  scope s | Namespaced or Cluster.
-  versions []{} | Its versions.
-    name s | The version's name.
-    served b | Whether it can be asked for.
-    storage b | Whether it is the one that is stored.
-    deprecated b | Whether its use is warned about.
-    deprecationWarning s | The warning.
-    schema {} | Its fields.
+spec {!}#2 | The kind.
+  group s#1 | Its API group.
+  names {!}#3 | Its names.
+    plural s#1 | In paths.
+    singular s#2 | For people.
+    shortNames []s#3 | Short forms for command lines.
+    kind s#4 | In documents.
+    listKind s#5 | Of lists in documents.
+    categories []s#6 | Groups of kinds that are listed together.
+  scope s#4 | Namespaced or Cluster.
+  versions []{}#7 | Its versions.
+    name s#1 | The version's name.
+    served b#2 | Whether it can be asked for.
+    storage b#3 | Whether it is the one that is stored.
+    deprecated b#7 | Whether its use is warned about.
+    deprecationWarning s#8 | The warning.
+    schema {}#4 | Its fields.
       openAPIV3Schema any | As a structural schema.
-    subresources {} | What else can be asked for.
+    subresources {}#5 | What else can be asked for.
       status any | /status.
       scale any | /scale.
-    additionalPrinterColumns []{} | Columns of tables.
-      name s | The column's name.
-      type s | string, integer, number, boolean or date.
-      format s | Details of the type.
-      description s | What it shows.
-      priority i | 0: always shown.
-      jsonPath s | Where its value is.
-    selectableFields []{} | Fields for field selectors.
-      jsonPath s | The field.
-  conversion {} | How versions become one another.
-    strategy s | None or Webhook.
+    additionalPrinterColumns []{}#6 | Columns of tables.
+      name s#1 | The column's name.
+      type s#2 | string, integer, number, boolean or date.
+      format s#3 | Details of the type.
+      description s#4 | What it shows.
+      priority i#5 | 0: always shown.
+      jsonPath s#6 | Where its value is.
+    selectableFields []{}#9 | Fields for field selectors.
+      jsonPath s#1 | The field.
+  conversion {}#9 | How versions become one another.
+    strategy s#1 | None or Webhook.
     webhook any | The webhook.
-  preserveUnknownFields b | No longer used.
-status {!} | What became of it.
-  conditions [type]@Condition | Whether it is served.
-  acceptedNames {!} | The names it got.
-    plural s | In paths.
-    singular s | For people.
-    shortNames []s | Short forms for command lines.
-    kind s | In documents.
-    listKind s | Of lists in documents.
-    categories []s | Groups of kinds that are listed together.
-  storedVersions []s | Versions that objects may be stored in.
-  observedGeneration l | The generation that this is about.
+  preserveUnknownFields b#10 | No longer used.
+status {!}#3 | What became of it.
+  conditions [type]@Condition#1 | Whether it is served.
+  acceptedNames {!}#2 | The names it got.
+    plural s#1 | In paths.
+    singular s#2 | For people.
+    shortNames []s#3 | Short forms for command lines.
+    kind s#4 | In documents.
+    listKind s#5 | Of lists in documents.
+    categories []s#6 | Groups of kinds that are listed together.
+  storedVersions []s#3 | Versions that objects may be stored in.
+  observedGeneration l#4 | The generation that this is about.
 )";
 
 }  // namespace sandbox
