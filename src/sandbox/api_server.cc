@@ -211,6 +211,7 @@ void ApiServer::load_crds(std::string_view yaml) {
   for (json::value& document : *documents) {
     if (!document.is_object()) throw std::runtime_error("a CustomResourceDefinition is an object");
     json::object& object = document.get_object();
+    if (const auto kind = kind_of_crd(object); !kind) throw std::runtime_error(kind.error().message);
     Target target;
     target.kind = impl_->definitions;
     if (auto stored = impl_->store_new(target, std::move(object)); !stored) {

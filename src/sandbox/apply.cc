@@ -50,9 +50,10 @@ json::object completed(const Kind& kind, const json::object& document) {
 
 }  // namespace
 
-// The managers after a write that is no apply. `submitted` is what the client said of them itself.
+// The managers after a write that is no apply. `submitted` is what the client said of them itself, `sent` its version
+// of a new object.
 void ApiServer::Impl::track(const Target& target, json::object& next, const json::object* old,
-                            const json::value& submitted) const {
+                            const json::value& submitted, const json::object* sent) const {
   const Kind& kind = target.kind->stored_as();
   json::object& metadata = make_object(next, {"metadata"});
   metadata.erase("managedFields");
@@ -69,6 +70,7 @@ void ApiServer::Impl::track(const Target& target, json::object& next, const json
   auto managers = target.info.subresource.empty() ? read_managers(&submitted) : base::Result<Managers>(Managers());
   if (!emptied && (!managers || managers->empty())) managers = read_managers(before);
   if (!managers || emptied) managers = Managers();
+  if (old != nullptr && managers->empty()) return;  // of what nobody manages nothing is kept until it is applied
   const Manager self{.name = target.manager,
                      .operation = "Update",
                      .api_version = target.kind->api_version(),
@@ -76,8 +78,7 @@ void ApiServer::Impl::track(const Target& target, json::object& next, const json
                      .time = now(),
                      .fields = {}};
   json::object stripped = next;
-  if (old == nullptr && kind.status) stripped.erase("status");
-  if (&kind == namespaces && old == nullptr) stripped.erase("spec");
+  if (sent != nullptr) kind.strategy->drop_chosen(stripped, *sent);
   const Managers after = updated(std::move(*managers), self, old == nullptr ? blank(kind) : completed(kind, *old),
                                  completed(kind, stripped), *kind.openapi);
   if (!after.empty()) metadata["managedFields"] = write_managers(after);
@@ -120,6 +121,15 @@ Outcome<kube::Response> ApiServer::Impl::apply_patch(Target& target, const kube:
   auto managers = read_managers(find(live, {"metadata", "managedFields"}));
   if (!managers) managers = Managers();
   make_object(live, {"metadata"}).erase("managedFields");
+  if (current != nullptr && managers->empty()) {
+    const Manager before{.name = "before-first-apply",
+                         .operation = "Update",
+                         .api_version = kind.api_version(),
+                         .subresource = {},
+                         .time = now(),
+                         .fields = {}};
+    managers = updated({}, before, blank(kind), completed(kind, live), *kind.openapi);
+  }
   const Manager self{.name = target.manager,
                      .operation = "Apply",
                      .api_version = kind.api_version(),

@@ -30,6 +30,8 @@ class Strategy {
   virtual void validate_status(const json::object& object, const json::object& old, Causes& causes) const;
   // Last step before a version is stored: chooses what is scarce (cluster IPs, node ports) without taking it yet.
   virtual Outcome<void> allocate(json::object& object, const json::object* old) const;
+  // What the server itself chooses in a new object of which `sent` is the client's version; nobody manages it.
+  virtual void drop_chosen(json::object& object, const json::object& sent) const;
   // Whether an object whose deletion was asked for must stay for now. Default: while it has finalizers.
   virtual bool held(const json::object& object) const;
   // deletionTimestamp was set just now. Default: there is no grace.
@@ -84,6 +86,8 @@ struct Kind {
   Subject kind_subject(std::string object_name = {}) const { return {group, name, std::move(object_name)}; }
 };
 
+// What is wrong with a CustomResourceDefinition whatever the sandbox understands, "" if nothing.
+std::string crd_fault(const json::object& crd);
 // A kind from a CustomResourceDefinition document. An error names what the sandbox cannot enforce.
 base::Result<Kind> kind_of_crd(const json::object& crd);
 

@@ -76,7 +76,8 @@ void ApiServer::Impl::register_builtin_kinds() {
             .singular = "secret",
             .name = "Secret",
             .unconditional_update = true,
-            .selectable = {"type"}});
+            .selectable = {"type"},
+            .strategy = secret_strategy()});
   add_kind({.version = "v1",
             .plural = "serviceaccounts",
             .singular = "serviceaccount",

@@ -64,8 +64,8 @@ Outcome<Form> negotiate(std::string_view accept) {
     const std::string_view version = media.parameter("v");
     if (media.parameter("g") != "meta.k8s.io" || (version != "v1" && version != "v1beta1")) continue;
     if (as == "Table") return Form{.shape = Shape::table, .version = std::string(version)};
-    if (as == "PartialObjectMetadata" || as == "PartialObjectMetadataList")
-      return Form{.shape = Shape::partial, .version = std::string(version)};
+    if (as == "PartialObjectMetadata") return Form{.shape = Shape::partial, .version = std::string(version)};
+    if (as == "PartialObjectMetadataList") return Form{.shape = Shape::partials, .version = std::string(version)};
   }
   return refuse({.code = 406,
                  .reason = "NotAcceptable",

@@ -1,4 +1,5 @@
-// What form an answer is wanted in: the object, a table of columns, or metadata only. Internal to the sandbox.
+// What form an answer is wanted in: the object, a table of columns, or metadata only (of one object or of a
+// list). Internal to the sandbox.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace sandbox {
 
-enum class Shape : std::uint8_t { object, table, partial };
+enum class Shape : std::uint8_t { object, table, partial, partials };
 
 struct Form {
   Shape shape = Shape::object;

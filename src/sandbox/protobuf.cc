@@ -75,15 +75,6 @@ class Reader {
   std::string_view rest_;
 };
 
-std::string base64(std::string_view bytes) {
-  std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  const int size =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  out.resize(static_cast<std::size_t>(size));
-  return out;
-}
-
 // {seconds: 1, nanos: 2}; an empty message is no time.
 base::Result<json::value> read_time(std::string_view bytes) {
   std::int64_t seconds = 0;
@@ -191,6 +182,15 @@ base::Result<void> read_field(const Reader::Field& field, const json::key_value_
 }
 
 }  // namespace
+
+std::string base64(std::string_view bytes) {
+  std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');
+  const int size =
+      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
+  out.resize(static_cast<std::size_t>(size));
+  return out;
+}
 
 base::Result<ProtobufBody> open_envelope(std::string_view bytes) {
   constexpr std::string_view magic("k8s\0", 4);

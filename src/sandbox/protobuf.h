@@ -11,6 +11,8 @@ namespace sandbox {
 
 inline constexpr std::string_view protobuf_type = "application/vnd.kubernetes.protobuf";
 
+std::string base64(std::string_view bytes);
+
 // What is in the envelope.
 struct ProtobufBody {
   std::string api_version;

@@ -91,7 +91,8 @@ std::string list_body(const Target& target, std::string items, std::uint64_t rev
                       std::size_t remaining) {
   const Kind& kind = *target.kind;
   std::string metadata = fmt::format("\"resourceVersion\":\"{}\"", revision);
-  if (!token.empty() || kind.custom) metadata += fmt::format(",\"continue\":\"{}\"", token);
+  if (!token.empty() || (kind.custom && target.form.shape == Shape::object))
+    metadata += fmt::format(",\"continue\":\"{}\"", token);
   if (remaining > 0) metadata += fmt::format(",\"remainingItemCount\":{}", remaining);
   const std::string& version = target.form.version;
   switch (target.form.shape) {
@@ -100,6 +101,7 @@ std::string list_body(const Target& target, std::string items, std::uint64_t rev
           R"({{"kind":"Table","apiVersion":"meta.k8s.io/{}","metadata":{{{}}},"columnDefinitions":{},"rows":[{}]}})",
           version, metadata, to_text(TableMaker(kind).definitions()), items);
     case Shape::partial:
+    case Shape::partials:
       return fmt::format(
           R"({{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/{}","metadata":{{{}}},"items":[{}]}})",
           version, metadata, items);
@@ -108,6 +110,18 @@ std::string list_body(const Target& target, std::string items, std::uint64_t rev
   }
   return fmt::format(R"({{"kind":"{}List","apiVersion":"{}","metadata":{{{}}},"items":[{}]}})", kind.name,
                      kind.api_version(), metadata, items);
+}
+
+// A kind's type as messages of the real server print it.
+std::string go_type(const Kind& kind) {
+  if (kind.custom) return "*unstructured.Unstructured";
+  const std::string_view group =
+      kind.group.empty() ? "core" : std::string_view(kind.group).substr(0, kind.group.find('.'));
+  return fmt::format("*{}.{}", group, kind.name);
+}
+
+Failure not_acceptable(std::string message) {
+  return {.code = 406, .reason = "NotAcceptable", .message = std::move(message), .bare = true};
 }
 
 json::object table_of(const Target& target, const json::object& document, WallSeconds now) {
@@ -156,6 +170,11 @@ Outcome<kube::Response> ApiServer::Impl::get(const Target& target) const {
   const auto wanted = number_param<std::uint64_t>(target.info, "resourceVersion", 0);
   if (!wanted) return std::unexpected(wanted.error());
   if (*wanted > storage.revision()) return refuse(too_large_version(*wanted, storage.revision()));
+  if (target.form.shape == Shape::partials) {
+    return refuse(not_acceptable(
+        fmt::format("you requested PartialObjectMetadataList, but the requested object is not a list ({})",
+                    go_type(*target.kind))));
+  }
   const VersionPtr found = storage.get(target.kind->stored_as(), target.key());
   if (found == nullptr) return refuse(not_found(target.kind->subject(target.info.name)));
   return answer(200, target, found->document);
@@ -186,6 +205,10 @@ Outcome<kube::Response> ApiServer::Impl::list(const Target& target) const {
   const Kind& kind = *target.kind;
   const auto selection = selection_of(info, kind);
   if (!selection) return std::unexpected(selection.error());
+  if (target.form.shape == Shape::partial) {
+    return refuse(not_acceptable(fmt::format(
+        "you requested PartialObjectMetadata, but the requested object is a list ({}List)", go_type(kind))));
+  }
   const auto limit_param = number_param<std::int64_t>(info, "limit", 0);
   if (!limit_param) return std::unexpected(limit_param.error());
   auto limit = static_cast<std::size_t>(std::max<std::int64_t>(*limit_param, 0));
@@ -194,6 +217,11 @@ Outcome<kube::Response> ApiServer::Impl::list(const Target& target) const {
   const std::string_view match = info.param("resourceVersionMatch");
   if (!match.empty() && info.param("resourceVersion").empty()) {
     return refuse(list_options_error("resourceVersionMatch is forbidden unless resourceVersion is provided"));
+  }
+  if (!match.empty() && match != "Exact" && match != "NotOlderThan") {
+    return refuse(invalid(
+        {"meta.k8s.io", "ListOptions", ""},
+        {field_not_supported("resourceVersionMatch", quote(match), {"\"Exact\"", "\"NotOlderThan\"", "\"\""})}));
   }
   if (*wanted > storage.revision()) return refuse(too_large_version(*wanted, storage.revision()));
 
@@ -232,7 +260,7 @@ Outcome<kube::Response> ApiServer::Impl::list(const Target& target) const {
   const auto text_of = [&](const VersionPtr& version, const json::object& document) {
     if (target.form.shape == Shape::table)
       return to_text(table.row(version->document, include, target.form.version, wall()));
-    if (target.form.shape == Shape::partial) return to_text(partial_metadata(document, target.form.version));
+    if (target.form.shape == Shape::partials) return to_text(partial_metadata(document, target.form.version));
     return kind.custom ? version->text() : to_text(without_type(document));
   };
   for (auto it = objects->lower_bound(start.empty() ? prefix : start); it != objects->end(); ++it) {

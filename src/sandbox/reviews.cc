@@ -51,7 +51,7 @@ Outcome<kube::Response> ApiServer::Impl::review(Target& target, const kube::Requ
     const bool resource = spec.contains("resourceAttributes");
     if (resource == spec.contains("nonResourceAttributes")) {
       return refuse(
-          invalid({target.kind->group, std::string(kind), ""},
+          invalid({target.kind->group, "", ""},
                   {field_invalid("spec.resourceAttributes", "null",
                                  "exactly one of nonResourceAttributes or resourceAttributes must be specified")}));
     }
@@ -60,7 +60,6 @@ Outcome<kube::Response> ApiServer::Impl::review(Target& target, const kube::Requ
     status["allowed"] = authorizer == nullptr || authorizer(access);
   }
   json::object& metadata = make_object(*object, {"metadata"});
-  metadata["creationTimestamp"] = nullptr;
   if (kind == "SelfSubjectReview") {
     metadata["creationTimestamp"] = now();
   } else {

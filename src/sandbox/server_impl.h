@@ -133,7 +133,8 @@ struct ApiServer::Impl {
   // apply.cc
   static std::string manager_of(const RequestInfo& info, const kube::Request& request);
   Outcome<kube::Response> apply_patch(Target& target, const kube::Request& request);
-  void track(const Target& target, json::object& next, const json::object* old, const json::value& submitted) const;
+  void track(const Target& target, json::object& next, const json::object* old, const json::value& submitted,
+             const json::object* sent = nullptr) const;
 
   // deletes.cc
   Outcome<kube::Response> remove(Target& target, const kube::Request& request);

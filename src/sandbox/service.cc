@@ -75,6 +75,13 @@ class ServiceStrategy final : public Strategy {
     service_families(spec, nullptr, ranges_);
   }
 
+  void drop_chosen(json::object& object, const json::object& sent) const override {
+    object.erase("status");
+    for (const std::string_view field : {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"}) {
+      if (find(sent, {"spec", field}) == nullptr) make_object(object, {"spec"}).erase(field);
+    }
+  }
+
   void prepare_update(json::object& object, const json::object& old) const override {
     json::object& spec = make_object(object, {"spec"});
     service_defaults(spec);

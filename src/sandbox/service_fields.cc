@@ -10,7 +10,9 @@ std::string_view type_of(const json::object& spec) { return text_at(spec, {"type
 
 bool has_external_policy(const json::object& spec) {
   const std::string_view type = type_of(spec);
-  return type == "LoadBalancer" || type == "NodePort";
+  if (type == "LoadBalancer" || type == "NodePort") return true;
+  const json::array* external = array_at(spec, {"externalIPs"});
+  return type == "ClusterIP" && external != nullptr && !external->empty();
 }
 
 bool same_member(const json::object& a, const json::object& b, std::string_view field) {

@@ -170,7 +170,7 @@ void validate_ingress(const json::object& service, Causes& causes) {
   if (ingress == nullptr) return;
   if (text_at(service, {"spec", "type"}) != "LoadBalancer" && !ingress->empty()) {
     causes.push_back(
-        field_forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is \"LoadBalancer\""));
+        field_forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'"));
     return;
   }
   for (std::size_t i = 0; i < ingress->size(); ++i) {

@@ -27,6 +27,7 @@ void Strategy::prepare_status(json::object& object, const json::object& old) con
 
 void Strategy::validate(const json::object&, const json::object*, Causes&) const {}
 void Strategy::validate_status(const json::object&, const json::object&, Causes&) const {}
+void Strategy::drop_chosen(json::object& object, const json::object&) const { object.erase("status"); }
 Outcome<void> Strategy::allocate(json::object&, const json::object*) const { return {}; }
 bool Strategy::held(const json::object& object) const { return !finalizers_of(object).empty(); }
 
@@ -64,6 +65,10 @@ class NamespaceStrategy final : public Strategy {
     json::array& finalizers = (make_object(object, {"spec"})["finalizers"] = json::array()).get_array();
     finalizers.emplace_back("kubernetes");
     object["status"] = json::object{{"phase", "Active"}};
+  }
+  void drop_chosen(json::object& object, const json::object&) const override {
+    object.erase("spec");
+    object.erase("status");
   }
   void prepare_update(json::object& object, const json::object& old) const override {
     json::object& metadata = make_object(object, {"metadata"});
@@ -158,6 +163,9 @@ class EventViewStrategy final : public Strategy {
 class SliceStrategy final : public Strategy {
  public:
   void prepare_create(json::object& object) const override {
+    if (json::value* endpoints = object.if_contains("endpoints"); endpoints != nullptr && endpoints->is_array()) {
+      for (json::value& endpoint : endpoints->get_array()) make_object(endpoint.get_object(), {"conditions"});
+    }
     json::value* ports = object.if_contains("ports");
     if (ports == nullptr || !ports->is_array()) return;
     for (json::value& item : ports->get_array()) {
@@ -181,15 +189,7 @@ class DefinitionStrategy final : public Strategy {
       names["singular"] = singular;
     }
     const std::string now(text_at(object, {"metadata", "creationTimestamp"}));
-    json::array conditions;
-    for (const std::string_view type : {"NamesAccepted", "Established"}) {
-      conditions.push_back(
-          {{"type", type},
-           {"status", "True"},
-           {"lastTransitionTime", now},
-           {"reason", type == "Established" ? "InitialNamesAccepted" : "NoConflicts"},
-           {"message", type == "Established" ? "the initial names have been accepted" : "no conflicts found"}});
-    }
+    json::array conditions = conditions_of(object, now);
     json::array versions;
     if (const json::array* listed = array_at(object, {"spec", "versions"})) {
       for (const json::value& version : *listed) {
@@ -200,8 +200,41 @@ class DefinitionStrategy final : public Strategy {
     object["status"] = json::object{
         {"conditions", std::move(conditions)}, {"acceptedNames", names}, {"storedVersions", std::move(versions)}};
   }
+  void prepare_update(json::object& object, const json::object& old) const override {
+    json::object& status = make_object(object, {"status"});
+    const bool same_spec = old.contains("spec") && same(object["spec"], old.at("spec"));
+    if (!same_spec) status["conditions"] = conditions_of(object, text_at(object, {"metadata", "creationTimestamp"}));
+  }
   void validate(const json::object& object, const json::object*, Causes& causes) const override {
-    if (auto kind = kind_of_crd(object); !kind) causes.push_back(field_invalid("spec", {}, kind.error().message));
+    if (const std::string fault = crd_fault(object); !fault.empty()) {
+      causes.push_back(field_invalid("spec", {}, fault));
+      return;
+    }
+    const std::string wanted =
+        fmt::format("{}.{}", text_at(object, {"spec", "names", "plural"}), text_at(object, {"spec", "group"}));
+    const std::string_view name = text_at(object, {"metadata", "name"});
+    if (name != wanted)
+      causes.push_back(field_invalid("metadata.name", quote(name), "must be spec.names.plural+\".\"+spec.group"));
+  }
+
+ private:
+  // A definition with something that the sandbox cannot enforce is kept and says so, but its kind is not served.
+  static json::array conditions_of(const json::object& object, std::string_view now) {
+    const auto kind = kind_of_crd(object);
+    json::array conditions;
+    conditions.push_back(json::object{{"type", "NamesAccepted"},
+                                      {"status", "True"},
+                                      {"lastTransitionTime", now},
+                                      {"reason", "NoConflicts"},
+                                      {"message", "no conflicts found"}});
+    conditions.push_back(
+        json::object{{"type", "Established"},
+                     {"status", kind ? "True" : "False"},
+                     {"lastTransitionTime", now},
+                     {"reason", kind ? "InitialNamesAccepted" : "NotUnderstood"},
+                     {"message", kind ? "the initial names have been accepted"
+                                      : "the sandbox does not serve what it cannot enforce: " + kind.error().message}});
+    return conditions;
   }
 };
 

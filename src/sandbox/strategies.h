@@ -22,6 +22,7 @@ std::shared_ptr<Strategy> event_view_strategy();  // events.k8s.io/v1
 std::shared_ptr<Strategy> slice_strategy();
 std::shared_ptr<Strategy> workload_strategy();  // Deployments and ReplicaSets
 std::shared_ptr<Strategy> pod_strategy();
+std::shared_ptr<Strategy> secret_strategy();
 std::shared_ptr<Strategy> policy_strategy();      // admission policies and their bindings
 std::shared_ptr<Strategy> definition_strategy();  // CustomResourceDefinitions
 // Cluster IPs and node ports come from `random` and the ranges in `options`; both outlive the strategy.

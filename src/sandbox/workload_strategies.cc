@@ -1,6 +1,8 @@
 // What the server makes of Deployments, ReplicaSets, Pods and admission policies before it stores them.
+#include <algorithm>
 #include <boost/json/array.hpp>
 
+#include "sandbox/protobuf.h"
 #include "sandbox/strategies.h"
 
 namespace sandbox {
@@ -61,16 +63,14 @@ class WorkloadStrategy final : public Strategy {
                                      "must be greater than or equal to 0"));
     }
     const json::object* labels = object_at(object, {"spec", "template", "metadata", "labels"});
-    if (selector == nullptr) {
-      causes.push_back(field_required("spec.selector"));
-    } else if (old != nullptr && !same(*selector, *find(*old, {"spec", "selector"}))) {
-      causes.push_back(field_invalid("spec.selector", to_text(*selector), "field is immutable"));
-    }
+    const bool moved = old != nullptr && selector != nullptr && !same(*selector, *find(*old, {"spec", "selector"}));
+    if (selector == nullptr) causes.push_back(field_required("spec.selector"));
     const json::object* wanted = selector == nullptr ? nullptr : object_at(*selector, {"matchLabels"});
-    if (wanted != nullptr && !selects(*wanted, labels)) {
+    if (selector == nullptr || (wanted != nullptr && !selects(*wanted, labels))) {
       causes.push_back(field_invalid("spec.template.metadata.labels", labels == nullptr ? "null" : to_text(*labels),
                                      "`selector` does not match template `labels`"));
     }
+    if (moved) causes.push_back(field_invalid("spec.selector", to_text(*selector), "field is immutable"));
     const json::object* spec = object_at(object, {"spec", "template", "spec"});
     check_containers(spec == nullptr ? json::object() : *spec, "spec.template.spec", causes);
   }
@@ -101,6 +101,25 @@ class PodStrategy final : public Strategy {
   void prepare_update(json::object& object, const json::object&) const override {
     complete_pod_spec(make_object(object, {"spec"}));
   }
+  // What admission adds: how long it stays on a node in trouble, and its importance.
+  Outcome<void> allocate(json::object& object, const json::object* old) const override {
+    if (old != nullptr) return {};
+    json::object& spec = make_object(object, {"spec"});
+    json::array tolerations;
+    if (const json::array* own = array_at(spec, {"tolerations"})) tolerations = *own;
+    for (const std::string_view trouble : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
+      const bool tolerated = std::ranges::any_of(tolerations, [trouble](const json::value& toleration) {
+        return text_at(toleration.get_object(), {"key"}) == trouble;
+      });
+      if (tolerated) continue;
+      tolerations.push_back(
+          json::object{{"key", trouble}, {"operator", "Exists"}, {"effect", "NoExecute"}, {"tolerationSeconds", 300}});
+    }
+    spec["tolerations"] = std::move(tolerations);
+    if (!spec.contains("priority")) spec["priority"] = 0;
+    if (!spec.contains("preemptionPolicy")) spec["preemptionPolicy"] = "PreemptLowerPriority";
+    return {};
+  }
   void validate(const json::object& object, const json::object* old, Causes& causes) const override {
     if (old == nullptr) check_containers(*object_at(object, {"spec"}), "spec", causes);
   }
@@ -108,12 +127,15 @@ class PodStrategy final : public Strategy {
 
 class PolicyStrategy final : public Strategy {
  public:
+  void prepare_create(json::object& object) const override {
+    if (text_at(object, {"kind"}) == "ValidatingAdmissionPolicy") object["status"] = json::object();
+  }
   void validate(const json::object& object, const json::object*, Causes& causes) const override {
     const std::string_view kind = text_at(object, {"kind"});
     if (kind.ends_with("Binding")) {
       if (text_at(object, {"spec", "policyName"}).empty()) causes.push_back(field_required("spec.policyName"));
       if (kind.starts_with("Validating") && array_at(object, {"spec", "validationActions"}) == nullptr)
-        causes.push_back(field_required("spec.validationActions"));
+        causes.push_back(field_required("spec.validationActions", "at least one validation action is required"));
       return;
     }
     if (!kind.ends_with("Policy")) return;
@@ -135,7 +157,8 @@ class PolicyStrategy final : public Strategy {
     const json::array* validations = array_at(object, {"spec", "validations"});
     if (validations == nullptr) {
       if (array_at(object, {"spec", "auditAnnotations"}) != nullptr) return;
-      causes.push_back(field_required("spec.validations", "validations or auditAnnotations must be specified"));
+      for (const char* field : {"spec.validations", "spec.auditAnnotations"})
+        causes.push_back(field_required(field, "validations or auditAnnotations must contain at least one item"));
       return;
     }
     for (std::size_t i = 0; i < validations->size(); ++i) {
@@ -147,8 +170,29 @@ class PolicyStrategy final : public Strategy {
   }
 };
 
+class SecretStrategy final : public Strategy {
+ public:
+  void prepare_create(json::object& object) const override { merge_texts(object); }
+  void prepare_update(json::object& object, const json::object&) const override { merge_texts(object); }
+
+ private:
+  // stringData is for writing only
+  static void merge_texts(json::object& object) {
+    if (text_at(object, {"type"}).empty()) object["type"] = "Opaque";
+    const json::object* texts = object_at(object, {"stringData"});
+    if (texts == nullptr) return;
+    const json::object copy = *texts;
+    json::object& data = make_object(object, {"data"});
+    for (const json::key_value_pair& text : copy) {
+      if (text.value().is_string()) data[text.key()] = base64(view(text.value().get_string()));
+    }
+    object.erase("stringData");
+  }
+};
+
 }  // namespace
 
+std::shared_ptr<Strategy> secret_strategy() { return std::make_shared<SecretStrategy>(); }
 std::shared_ptr<Strategy> workload_strategy() { return std::make_shared<WorkloadStrategy>(); }
 std::shared_ptr<Strategy> pod_strategy() { return std::make_shared<PodStrategy>(); }
 std::shared_ptr<Strategy> policy_strategy() { return std::make_shared<PolicyStrategy>(); }

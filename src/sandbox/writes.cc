@@ -234,8 +234,9 @@ Outcome<json::object> ApiServer::Impl::store_new(Target& target, json::object ob
   metadata["creationTimestamp"] = now();
   if (kind.generation) metadata["generation"] = 1;
   if (kind.custom && kind.status) object.erase("status");
+  const json::object sent = config.managed_fields ? object : json::object();
   kind.strategy->prepare_create(object);
-  track(target, object, nullptr, submitted);
+  track(target, object, nullptr, submitted, &sent);
 
   Causes causes;
   const std::string stated_kind(text_at(object, {"kind"}));

@@ -138,21 +138,22 @@ Outcome<Applied> apply(const json::object& live, const json::object& config, Man
   self.fields = without(without(fields_of(config, schema), unmanaged_fields()), ignored);
   json::object next = merged(live, config, schema);
   FieldSet last;
-  if (Manager* own = find_manager(managers, self)) {
-    last = own->fields;
-    if (own->fields != self.fields) {
-      *own = self;
-    } else {
-      own->api_version = self.api_version;
-    }
+  std::string time_before;
+  if (Manager* before = find_manager(managers, self)) {
+    last = before->fields;
+    time_before = before->time;
+    *before = self;
   } else {
     managers.push_back(self);
   }
-  FieldSet kept;
+  FieldSet kept = fields_of(config, schema);
   for (const Manager& manager : managers) kept = united(std::move(kept), manager.fields);
   if (!last.empty()) prune(next, last, kept, schema);
 
   const Difference difference = managed_difference(live, next, schema);
+  // whoever only says what is so already gets no time
+  Manager* own = find_manager(managers, self);
+  own->time = difference.none() ? time_before : self.time;
   const FieldSet changed = without(united(difference.modified, difference.added), ignored);
   std::vector<std::pair<Manager, FieldSet>> conflicts;
   for (Manager& manager : managers) {

@@ -4,11 +4,11 @@ namespace sandbox {
 
 const std::string_view policy_fields = R"(
 # MatchResources Requests that a policy is about.
-namespaceSelector {~}@LabelSelector#1 | Namespaces by their labels.
-objectSelector {~}@LabelSelector#2 | Objects by their labels.
+namespaceSelector {~}@LabelSelector#1 = {} | Namespaces by their labels.
+objectSelector {~}@LabelSelector#2 = {} | Objects by their labels.
 resourceRules []@NamedRule#3 | What is meant.
 excludeResourceRules []@NamedRule#4 | What is not.
-matchPolicy s#7 | Exact or Equivalent.
+matchPolicy s#7 = "Equivalent" | Exact or Equivalent.
 
 # NamedRule Operations on resources.
 resourceNames []s#1 | Names of objects.
@@ -16,7 +16,7 @@ operations []s | CREATE, UPDATE, DELETE, CONNECT or *.
 apiGroups []s | API groups or *.
 apiVersions []s | Versions or *.
 resources []s | Resources, also with subresources, or *.
-scope s | Cluster, Namespaced or *.
+scope s = "*" | Cluster, Namespaced or *.
 
 # ParamKind The kind of a policy's parameters.
 apiVersion s#1 | Its group and version.
