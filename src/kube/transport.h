@@ -25,8 +25,6 @@ struct Request {
   std::string path = {};                                        // percent-encoded, starts with '/'
   std::vector<std::pair<std::string, std::string>> query = {};  // not encoded; encoded by the transport
   std::string content_type = {};                                // empty if there is no body
-  std::string accept = {};                                      // empty: JSON. Servers of the sandbox read it
-  std::string user_agent = {};                                  // empty: that of the transport
   std::string body = {};
   base::Duration timeout = std::chrono::seconds(30);  // whole request; for streams: until the response headers
   Lane lane = Lane::normal;

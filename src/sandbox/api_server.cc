@@ -76,13 +76,13 @@ Outcome<void> ApiServer::Impl::check_options(const RequestInfo& info, const kube
   return refuse(invalid({"meta.k8s.io", std::string(kind), ""}, std::move(causes)));
 }
 
-Outcome<Target> ApiServer::Impl::route(const kube::Request& request, std::string_view user) const {
+Outcome<Target> ApiServer::Impl::route(const kube::Request& request, const Caller& caller) const {
   Target target;
   target.info = parse_request(request);
   const RequestInfo& info = target.info;
   if (info.verb.empty()) return refuse(method_not_allowed());
   if (authorizer) {
-    const Access access = access_of(info, user);
+    const Access access = access_of(info, caller.user);
     if (!authorizer(access)) return refuse(refused(access, info));
   }
   target.kind = find_kind(info.group, info.version, info.plural);
@@ -100,11 +100,11 @@ Outcome<Target> ApiServer::Impl::route(const kube::Request& request, std::string
   if (!served || (!target.kind->namespaced && !info.ns.empty())) return refuse(no_such_resource());
   if (target.kind->namespaced && info.ns.empty() && (!info.name.empty() || is_write(info.verb)))
     return refuse(page_not_found());
-  auto form = negotiate(request.accept);
+  auto form = negotiate(caller.accept);
   if (!form) return std::unexpected(form.error());
   target.form = std::move(*form);
-  target.user = user;
-  target.manager = manager_of(info, request);
+  target.user = caller.user;
+  target.manager = manager_of(info, caller.user_agent);
   if (auto checked = check_options(info, request); !checked) return std::unexpected(checked.error());
   target.dry_run = info.param("dryRun") == "All";
   return target;
@@ -152,15 +152,15 @@ ApiServer::~ApiServer() {
   while (!impl_->watchers.empty()) impl_->drop_watcher(impl_->watchers.begin()->first);
 }
 
-kube::Response ApiServer::handle(const kube::Request& request, std::string_view user) {
+kube::Response ApiServer::handle(const kube::Request& request, const Caller& caller) {
   const RequestInfo info = parse_request(request);
   if (!info.resource) {
-    if (auto found = impl_->discovery(info, request.accept)) return *found;
+    if (auto found = impl_->discovery(info, caller.accept)) return *found;
     return page_not_found().response();
   }
   const std::uint64_t before = impl_->storage.revision();
   Outcome<kube::Response> outcome = [&]() -> Outcome<kube::Response> {
-    auto target = impl_->route(request, user);
+    auto target = impl_->route(request, caller);
     if (!target) return std::unexpected(target.error());
     auto response = impl_->dispatch(*target, request);
     if (response) response->warnings = std::move(target->warnings);
@@ -169,16 +169,16 @@ kube::Response ApiServer::handle(const kube::Request& request, std::string_view 
   kube::Response response = outcome ? std::move(*outcome) : outcome.error().response();
   if (impl_->audit && is_write(info.verb)) {
     const std::uint64_t after = impl_->storage.revision();
-    impl_->audit({impl_->reactor.now(), access_of(info, user), response.status, after != before, after});
+    impl_->audit({impl_->reactor.now(), access_of(info, caller.user), response.status, after != before, after});
   }
   return response;
 }
 
 bool ApiServer::is_watch(const kube::Request& request) { return parse_request(request).verb == "watch"; }
 
-std::expected<WatchId, kube::Response> ApiServer::watch(const kube::Request& request, std::string_view user,
+std::expected<WatchId, kube::Response> ApiServer::watch(const kube::Request& request, const Caller& caller,
                                                         WatchSink& sink) {
-  auto target = impl_->route(request, user);
+  auto target = impl_->route(request, caller);
   if (!target) return std::unexpected(target.error().response());
   auto id = impl_->start_watch(*target, sink);
   if (!id) return std::unexpected(id.error().response());

@@ -48,6 +48,14 @@ struct Refusal {
 // What admission webhooks and policies are to a real server: nullopt lets the write pass.
 using Admission = std::function<std::optional<Refusal>(const AdmissionRequest&)>;
 
+// Who asks, and what its request's headers say beyond what kube::Request holds. Views that outlive the call.
+struct Caller {
+  std::string_view user = {};
+  std::string_view accept = {};  // "" is JSON
+  std::string_view user_agent =
+      {};  // up to '/': who a write is by in managedFields, unless the request names a manager
+};
+
 // One line of the audit log: a request that would change something, with its outcome.
 struct AuditEntry {
   base::MonoTime when;
@@ -100,11 +108,17 @@ class ApiServer {
   void load_metallb_crds();
 
   // Answers any request except watches.
-  kube::Response handle(const kube::Request& request, std::string_view user);
+  kube::Response handle(const kube::Request& request, std::string_view user) {
+    return handle(request, Caller{.user = user});
+  }
+  kube::Response handle(const kube::Request& request, const Caller& caller);
   static bool is_watch(const kube::Request& request);
   // Starts a watch: the events that are due at once arrive at `sink` before this returns. A refusal is the response to
   // give. `sink` must live until unwatch() or ended().
-  std::expected<WatchId, kube::Response> watch(const kube::Request& request, std::string_view user, WatchSink& sink);
+  std::expected<WatchId, kube::Response> watch(const kube::Request& request, std::string_view user, WatchSink& sink) {
+    return watch(request, Caller{.user = user}, sink);
+  }
+  std::expected<WatchId, kube::Response> watch(const kube::Request& request, const Caller& caller, WatchSink& sink);
   void unwatch(WatchId id);
 
   void set_authorizer(Authorizer authorizer);

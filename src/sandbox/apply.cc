@@ -8,12 +8,6 @@
 namespace sandbox {
 namespace {
 
-// The name that a client goes by: what it says, or what its program is called.
-std::string manager_name(const RequestInfo& info, std::string_view user_agent) {
-  if (const std::string_view stated = info.param("fieldManager"); !stated.empty()) return std::string(stated);
-  return std::string(user_agent.substr(0, user_agent.find('/')).substr(0, 128));
-}
-
 // What an endpoint does not write: the main one leaves status alone, that of the status everything else.
 FieldSet ignored_fields(const Target& target, const FieldSet& fields) {
   FieldSet ignored;
@@ -84,8 +78,10 @@ void ApiServer::Impl::track(const Target& target, json::object& next, const json
   if (!after.empty()) metadata["managedFields"] = write_managers(after);
 }
 
-std::string ApiServer::Impl::manager_of(const RequestInfo& info, const kube::Request& request) {
-  return manager_name(info, request.user_agent);
+// The name that a client goes by: what it says, or what its program is called.
+std::string ApiServer::Impl::manager_of(const RequestInfo& info, std::string_view user_agent) {
+  if (const std::string_view stated = info.param("fieldManager"); !stated.empty()) return std::string(stated);
+  return std::string(user_agent.substr(0, user_agent.find('/')).substr(0, 128));
 }
 
 Outcome<kube::Response> ApiServer::Impl::apply_patch(Target& target, const kube::Request& request) {

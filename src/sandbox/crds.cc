@@ -36,10 +36,10 @@ std::string crd_fault(const json::object& crd) {
   const json::object* version = storage_version(crd);
   if (object_at(crd, {"spec", "names"}) == nullptr || version == nullptr)
     return "spec.names and one stored version are required";
-  for (const auto path : {std::initializer_list<std::string_view>{"spec", "group"},
-                          {"spec", "names", "plural"},
-                          {"spec", "names", "kind"}}) {
-    if (text_at(crd, path).empty()) return "group, version, plural and kind are required";
+  const json::object& spec = *object_at(crd, {"spec"});
+  if (text_at(spec, {"group"}).empty() || text_at(spec, {"names", "plural"}).empty() ||
+      text_at(spec, {"names", "kind"}).empty() || text_at(*version, {"name"}).empty()) {
+    return "group, version, plural and kind are required";
   }
   if (object_at(*version, {"schema", "openAPIV3Schema"}) == nullptr) return "a schema is required";
   return {};

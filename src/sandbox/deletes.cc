@@ -40,6 +40,13 @@ Outcome<ApiServer::Impl::DeleteOptions> ApiServer::Impl::delete_options(const Ta
       return refuse(bad_request("the object provided is unrecognized (must be of type DeleteOptions)"));
     }
     const json::object& object = body->get_object();
+    if (const json::array* stages = array_at(object, {"dryRun"}); stages != nullptr && !stages->empty()) {
+      if (stages->size() != 1 || (*stages)[0] != "All") {
+        return refuse(invalid({"meta.k8s.io", "DeleteOptions", ""},
+                              {field_not_supported("dryRun", to_text(*stages), {"\"All\""})}));
+      }
+      options.dry_run = true;
+    }
     options.uid = text_at(object, {"preconditions", "uid"});
     options.resource_version = text_at(object, {"preconditions", "resourceVersion"});
     if (const std::string_view policy = text_at(object, {"propagationPolicy"}); !policy.empty())
@@ -108,6 +115,7 @@ Outcome<std::pair<json::object, bool>> ApiServer::Impl::remove_one(const Target&
 Outcome<kube::Response> ApiServer::Impl::remove(Target& target, const kube::Request& request) {
   const auto options = delete_options(target, request);
   if (!options) return std::unexpected(options.error());
+  target.dry_run = target.dry_run || options->dry_run;
   auto removed = remove_one(target, *options);
   if (!removed) return std::unexpected(removed.error());
   const auto& [object, gone] = *removed;
@@ -131,6 +139,7 @@ Outcome<kube::Response> ApiServer::Impl::remove(Target& target, const kube::Requ
 Outcome<kube::Response> ApiServer::Impl::remove_collection(Target& target, const kube::Request& request) {
   const auto options = delete_options(target, request);
   if (!options) return std::unexpected(options.error());
+  target.dry_run = target.dry_run || options->dry_run;
   const auto selection = selection_of(target.info, *target.kind);
   if (!selection) return std::unexpected(selection.error());
   auto listed = list(target);

@@ -7,6 +7,8 @@
 #include <array>
 #include <boost/json/array.hpp>
 
+#include "sandbox/builtin/fields.h"
+
 namespace sandbox {
 namespace {
 
@@ -54,8 +56,19 @@ json::object kind_mark(const Kind& kind) {
   return {{"group", kind.group}, {"kind", kind.name}, {"version", kind.version}};
 }
 
+constexpr std::string_view metadata_name = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
 json::object definition(const Kind& kind, bool v2) {
   json::object schema = published(*kind.openapi, v2).get_object();
+  const json::object reference{
+      {"$ref", fmt::format("#/{}/{}", v2 ? "definitions" : "components/schemas", metadata_name)}};
+  json::object metadata{{"description", "The object's name, version and the like."}};
+  if (v2) {
+    metadata["$ref"] = reference.at("$ref");
+  } else {
+    metadata["allOf"] = json::array{reference};
+  }
+  make_object(schema, {"properties"})["metadata"] = std::move(metadata);
   schema["x-kubernetes-group-version-kind"] = json::array{kind_mark(kind)};
   return schema;
 }
@@ -147,7 +160,7 @@ json::object info() { return {{"title", "Kubernetes"}, {"version", "v1.36.3"}}; 
 
 json::object openapi_v3(const std::vector<const Kind*>& kinds) {
   json::object paths;
-  json::object schemas;
+  json::object schemas{{metadata_name, published(metadata_openapi(), false)}};
   for (const Kind* kind : kinds) {
     add_paths(paths, *kind, false);
     schemas[definition_name(*kind)] = definition(*kind, false);
@@ -160,7 +173,7 @@ json::object openapi_v3(const std::vector<const Kind*>& kinds) {
 
 json::object openapi_v2(const std::vector<const Kind*>& kinds) {
   json::object paths;
-  json::object definitions;
+  json::object definitions{{metadata_name, published(metadata_openapi(), true)}};
   for (const Kind* kind : kinds) {
     add_paths(paths, *kind, true);
     definitions[definition_name(*kind)] = definition(*kind, true);

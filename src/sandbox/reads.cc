@@ -192,7 +192,7 @@ Outcome<Selection> ApiServer::Impl::selection_of(const RequestInfo& info, const 
     const bool known = term.field == "metadata.name" || term.field == "metadata.namespace" ||
                        std::ranges::find(kind.selectable, term.field) != kind.selectable.end();
     if (known) continue;
-    if (kind.custom) return refuse(bad_request("field label not supported: " + term.field));
+    if (kind.custom || !kind.selectable.empty()) return refuse(bad_request("field label not supported: " + term.field));
     return refuse(bad_request(fmt::format(
         "{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", quote(term.field))));
   }

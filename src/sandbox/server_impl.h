@@ -91,7 +91,7 @@ struct ApiServer::Impl {
 
   // api_server.cc
   static Outcome<void> check_options(const RequestInfo& info, const kube::Request& request);
-  Outcome<Target> route(const kube::Request& request, std::string_view user) const;
+  Outcome<Target> route(const kube::Request& request, const Caller& caller) const;
   Outcome<kube::Response> dispatch(Target& target, const kube::Request& request);
 
   // reads.cc
@@ -131,7 +131,7 @@ struct ApiServer::Impl {
   std::string now() const;
 
   // apply.cc
-  static std::string manager_of(const RequestInfo& info, const kube::Request& request);
+  static std::string manager_of(const RequestInfo& info, std::string_view user_agent);
   Outcome<kube::Response> apply_patch(Target& target, const kube::Request& request);
   void track(const Target& target, json::object& next, const json::object* old, const json::value& submitted,
              const json::object* sent = nullptr) const;
@@ -143,6 +143,7 @@ struct ApiServer::Impl {
     std::string uid;
     std::string resource_version;
     std::string propagation;
+    bool dry_run = false;
   };
   Outcome<DeleteOptions> delete_options(const Target& target, const kube::Request& request) const;
   // The final or intermediate object, and whether it is gone.

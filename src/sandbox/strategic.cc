@@ -44,7 +44,58 @@ json::value* element_with(json::array& items, std::string_view key, const json::
   return nullptr;
 }
 
-void merge_list(json::array& target, const json::array& patch, std::string_view key) {
+// What tells the items of a list apart: the member `key`, or without one the item itself.
+const json::value* identity(const json::value& item, std::string_view key) {
+  if (key.empty()) return &item;
+  const json::object* object = item.if_object();
+  return object == nullptr ? nullptr : object->if_contains(key);
+}
+
+// Where the item with an identity is in `list`, its size if it is not there.
+std::size_t place_of(const json::array& list, std::string_view key, const json::value& wanted) {
+  std::size_t at = 0;
+  for (; at < list.size(); ++at) {
+    const json::value* id = identity(list[at], key);
+    if (id != nullptr && same(*id, wanted)) break;
+  }
+  return at;
+}
+
+// The order of a merged list: what `order` names comes in that order, between it the rest where it was in `before`; an
+// item that is new comes as early as the order allows.
+void sort_merged(json::array& merged, const json::array& before, const json::array& order, std::string_view key) {
+  json::array named;
+  json::array rest;
+  for (const json::value& wanted : order) {
+    const json::value* id = identity(wanted, key);
+    const std::size_t at = id == nullptr ? merged.size() : place_of(merged, key, *id);
+    if (at < merged.size()) named.push_back(merged[at]);
+  }
+  for (json::value& item : merged) {
+    const json::value* id = identity(item, key);
+    if (id == nullptr || place_of(named, key, *id) == named.size()) rest.push_back(std::move(item));
+  }
+  const auto earlier = [&](const json::value& a, const json::value& b) {
+    const json::value* x = identity(a, key);
+    const json::value* y = identity(b, key);
+    if (x == nullptr || y == nullptr) return false;
+    const std::size_t first = place_of(before, key, *x);
+    const std::size_t second = place_of(before, key, *y);
+    return second < before.size() && first < second;
+  };
+  json::array sorted;
+  std::size_t i = 0;
+  for (json::value& item : named) {
+    while (i < rest.size() && earlier(rest[i], item)) sorted.push_back(std::move(rest[i++]));
+    sorted.push_back(std::move(item));
+  }
+  while (i < rest.size()) sorted.push_back(std::move(rest[i++]));
+  merged = std::move(sorted);
+}
+
+// `order`: the patch's $setElementOrder, nullptr if it has none.
+void merge_list(json::array& target, const json::array& patch, std::string_view key, const json::array* order) {
+  const json::array before = target;
   for (const json::value& item : patch) {
     const json::object* object = item.if_object();
     const json::value* id = object == nullptr ? nullptr : object->if_contains(key);
@@ -59,13 +110,16 @@ void merge_list(json::array& target, const json::array& patch, std::string_view 
       target.push_back(item);
     }
   }
+  sort_merged(target, before, order == nullptr ? patch : *order, key);
 }
 
-void merge_set(json::array& target, const json::array& patch) {
+void merge_set(json::array& target, const json::array& patch, const json::array* order) {
+  const json::array before = target;
   for (const json::value& item : patch) {
     if (std::ranges::none_of(target, [&item](const json::value& other) { return same(item, other); }))
       target.push_back(item);
   }
+  if (order != nullptr) sort_merged(target, before, *order, {});
 }
 
 void remove_items(json::object& target, std::string_view list, const json::value& items) {
@@ -105,11 +159,12 @@ void strategic_merge(json::value& target, const json::value& patch) {
     } else if (const json::array* items = member.value().if_array()) {
       json::value& list = object[name];
       const std::string_view key = merge_key(name, *items);
+      const json::array* order = array_at(*members, {"$setElementOrder/" + std::string(name)});
       if (list.is_array() && name == "finalizers") {
-        merge_set(list.get_array(), *items);
+        merge_set(list.get_array(), *items, order);
       } else if (!key.empty()) {
         if (!list.is_array()) list.emplace_array();
-        merge_list(list.get_array(), *items, key);
+        merge_list(list.get_array(), *items, key, order);
       } else {
         list = member.value();
       }

@@ -110,8 +110,7 @@ class Workloads::Controller : public std::enable_shared_from_this<Controller> {
       request.content_type = method == "PATCH" ? "application/merge-patch+json" : "application/json";
       request.body = to_text(body);
     }
-    request.user_agent = user == "system:node:sandbox" ? "kubelet" : "kube-controller-manager";
-    server_.handle(request, user);
+    server_.handle(request, Caller{.user = user, .user_agent = "kube-controller-manager"});
   }
   static std::string controller(std::string_view name) {
     return fmt::format("system:serviceaccount:kube-system:{}-controller", name);

@@ -124,11 +124,11 @@ class Replay {
         exchange.answer.size() > code.size() ? exchange.answer.substr(code.size() + 1) : std::string();
     const bool watched = parts[1] == "WATCH";
     const std::string type = parts[4].matched || parts[1] != "PATCH" ? parts[4].str() : "application/merge-patch+json";
-    kube::Request request = make_request(watched ? "GET" : parts[1].str(), parts[3].str(), parts[5].str(), type);
-    request.user_agent = "Python-urllib/3.11";
-    request.accept = accept_of(parts[2].str());
-    if (watched) return watch(request, exchange, code, body);
-    const kube::Response response = world_.server().handle(request, "admin");
+    const kube::Request request = make_request(watched ? "GET" : parts[1].str(), parts[3].str(), parts[5].str(), type);
+    const std::string accept = accept_of(parts[2].str());
+    const Caller caller{.user = "admin", .accept = accept, .user_agent = "Python-urllib/3.11"};
+    if (watched) return watch(request, caller, exchange, code, body);
+    const kube::Response response = world_.server().handle(request, caller);
     world_.run_for(std::chrono::milliseconds(20));
     remember(response.body, exchange.keep);
     if (!exchange.note.empty()) return;
@@ -147,9 +147,10 @@ class Replay {
     if (!same(is, wanted)) ADD_FAILURE() << "real:    " << to_text(wanted) << "\nsandbox: " << to_text(is);
   }
 
-  void watch(const kube::Request& request, const Exchange& exchange, const std::string& code, const std::string& body) {
+  void watch(const kube::Request& request, const Caller& caller, const Exchange& exchange, const std::string& code,
+             const std::string& body) {
     Collector collector;
-    const auto id = world_.server().watch(request, "admin", collector);
+    const auto id = world_.server().watch(request, caller, collector);
     if (!exchange.note.empty()) return;
     if (!id) {
       EXPECT_EQ(std::to_string(id.error().status), code);

@@ -22,6 +22,7 @@
 #include "sandbox/front/api_front.h"
 #include "sandbox/metallb.h"
 #include "sandbox/request.h"
+#include "sandbox/workloads.h"
 #include "serve/http_server.h"
 
 namespace sandbox_process {
@@ -137,6 +138,7 @@ class Process {
   // What a cluster has that MetalLB and the controllers have been installed into.
   void populate() {
     controllers_.emplace(server_, reactor_);
+    workloads_.emplace(server_, reactor_);
     for (const EmbeddedFile& file : own_crds()) {
       try {
         server_.load_crds(file.text);
@@ -174,8 +176,9 @@ class Process {
 
   const Options& options_;
   serve::IoReactor reactor_;
-  sandbox::ApiServer server_{reactor_, {.seed = random_seed()}};
+  sandbox::ApiServer server_{reactor_, {.seed = random_seed(), .managed_fields = true}};
   std::optional<sandbox::ClusterControllers> controllers_;
+  std::optional<sandbox::Workloads> workloads_;
   std::optional<sandbox::MetalLbWebhook> webhook_;
   sandbox::ApiFront* front_ = nullptr;
   serve::HttpServer* http_ = nullptr;

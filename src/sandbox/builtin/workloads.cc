@@ -8,8 +8,8 @@ spec {!}#2 | What the Deployment should be.
   replicas i#1 = 1 | How many pods.
   selector {~}@LabelSelector#2 | Which pods belong to it; cannot be changed.
   template {!}@PodTemplate#3 | The pods.
-  strategy {!}#4 = {"type": "RollingUpdate"} | How pods are replaced.
-    type s#1 | RollingUpdate or Recreate.
+  strategy {!}#4 = {} | How pods are replaced.
+    type s#1 = "RollingUpdate" | RollingUpdate or Recreate.
     rollingUpdate {}#2 | Details of RollingUpdate.
       maxUnavailable x#1 | How many may be missing.
       maxSurge x#2 | How many may be too many.

@@ -67,7 +67,7 @@ struct ApiFront::Impl : std::enable_shared_from_this<ApiFront::Impl> {
 
   std::expected<User, Failure> user_of(const Head& head) const;
   void handle(serve::Request&& from, Responder responder);
-  void start_watch(const kube::Request& request, const User& user, Responder responder);
+  void start_watch(const kube::Request& request, const User& user, const Caller& caller, Responder responder);
   void send(kube::Response&& response, Responder responder);
   std::uint64_t durable() const;
   void when_durable(std::uint64_t revision, base::Task task);
@@ -92,8 +92,8 @@ class ApiFront::Impl::Watch final : public WatchSink {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  std::optional<kube::Response> start(const kube::Request& request, const User& user) {
-    auto id = front_.server.watch(request, user.name, *this);
+  std::optional<kube::Response> start(const kube::Request& request, const Caller& caller) {
+    auto id = front_.server.watch(request, caller, *this);
     if (!id) return std::move(id.error());
     if (!ended_) id_ = *id;
     return std::nullopt;
@@ -198,17 +198,21 @@ void ApiFront::Impl::send(kube::Response&& response, Responder responder) {
 void ApiFront::Impl::handle(serve::Request&& from, Responder responder) {
   const auto user = user_of(from);
   if (!user) return responder.send(response_of(user.error().response()));
+  const std::string accept(from.header("Accept"));
+  const std::string agent(from.header("User-Agent"));
   const kube::Request request = request_of(std::move(from));
-  if (ApiServer::is_watch(request)) return start_watch(request, *user, std::move(responder));
-  kube::Response response = server.handle(request, user->name);
+  const Caller caller{.user = user->name, .accept = accept, .user_agent = agent};
+  if (ApiServer::is_watch(request)) return start_watch(request, *user, caller, std::move(responder));
+  kube::Response response = server.handle(request, caller);
   if (audit) audit->record(*user, request, response, reactor.wall());
   send(std::move(response), std::move(responder));
 }
 
-void ApiFront::Impl::start_watch(const kube::Request& request, const User& user, Responder responder) {
+void ApiFront::Impl::start_watch(const kube::Request& request, const User& user, const Caller& caller,
+                                 Responder responder) {
   const std::uint64_t number = ++last_watch;
   auto watch = std::make_unique<Watch>(*this, number);
-  auto refused = watch->start(request, user);
+  auto refused = watch->start(request, caller);
   if (audit) {
     kube::Response started;
     started.status = 200;
