@@ -30,8 +30,7 @@ TEST(Protobuf, AServiceIsReadByTheNumbersOfItsFields) {
   const std::string message = field(1, field(1, "web")) + field(2, spec);
   const auto read = read_message(message, builtin_fields("Service")->openapi);
   ASSERT_TRUE(read);
-  EXPECT_TRUE(
-      same(*read, *parse_json(R"({"metadata":{"name":"web"},"spec":{"selector":{"app":"web"},"clusterIP":"None",
+  EXPECT_TRUE(same(*read, *parse_json(R"({"metadata":{"name":"web"},"spec":{"selector":{"app":"web"},"clusterIP":"None",
     "ports":[{"name":"a","protocol":"TCP","port":80,"targetPort":"http"}]}})")))
       << to_text(*read);
 }
