@@ -25,7 +25,7 @@ json::object scale_of(const json::object& object) {
     if (const json::value* value = find(object, {"metadata", field})) metadata[field] = *value;
   }
   json::object status{{"replicas", int_at(object, {"status", "replicas"})}};
-  if (std::string selector = selector_text(object); !selector.empty()) status["selector"] = std::move(selector);
+  if (const std::string selector = selector_text(object); !selector.empty()) status["selector"] = selector;
   json::object spec;
   if (const std::int64_t replicas = int_at(object, {"spec", "replicas"}); replicas != 0) spec["replicas"] = replicas;
   return {{"kind", "Scale"},

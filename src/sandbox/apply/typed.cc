@@ -283,7 +283,7 @@ std::string undeclared_field(const json::value& value, const json::object& schem
     const bool open = !schema.contains("properties") || schema.contains("additionalProperties") ||
                       bool_at(schema, {"x-kubernetes-preserve-unknown-fields"});
     for (const json::key_value_pair& member : *object) {
-      const std::string at = fmt::format("{}.{}", path, std::string_view(member.key()));
+      std::string at = fmt::format("{}.{}", path, std::string_view(member.key()));
       if (!open && declared(schema, member.key()) == nullptr) return at;
       if (std::string found = undeclared_field(member.value(), member_schema(schema, member.key()), at); !found.empty())
         return found;
