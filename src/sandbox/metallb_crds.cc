@@ -16,6 +16,10 @@ spec:
   - name: v1beta1
     served: true
     storage: true
+    additionalPrinterColumns:
+    - {name: Auto Assign, type: boolean, jsonPath: .spec.autoAssign}
+    - {name: Avoid Buggy IPs, type: boolean, jsonPath: .spec.avoidBuggyIPs}
+    - {name: Addresses, type: string, jsonPath: .spec.addresses}
     subresources: {status: {}}
     schema:
       openAPIV3Schema:
@@ -53,6 +57,11 @@ spec:
   - name: v1beta1
     served: true
     storage: true
+    additionalPrinterColumns:
+    - {name: IPAddressPools, type: string, jsonPath: .spec.ipAddressPools}
+    - {name: IPAddressPool Selectors, type: string, jsonPath: .spec.ipAddressPoolSelectors}
+    - {name: Interfaces, type: string, jsonPath: .spec.interfaces}
+    - {name: Node Selectors, type: string, priority: 10, jsonPath: .spec.nodeSelectors}
     subresources: {status: {}}
     schema:
       openAPIV3Schema:
@@ -96,6 +105,11 @@ spec:
   - name: v1beta1
     served: true
     storage: true
+    additionalPrinterColumns:
+    - {name: IPAddressPools, type: string, jsonPath: .spec.ipAddressPools}
+    - {name: IPAddressPool Selectors, type: string, jsonPath: .spec.ipAddressPoolSelectors}
+    - {name: Peers, type: string, jsonPath: .spec.peers}
+    - {name: Node Selectors, type: string, priority: 10, jsonPath: .spec.nodeSelectors}
     subresources: {status: {}}
     schema:
       openAPIV3Schema:
@@ -156,6 +170,10 @@ spec:
   - name: v1beta1
     served: true
     storage: true
+    additionalPrinterColumns:
+    - {name: Result, type: string, jsonPath: .status.result}
+    - {name: ErrorSummary, type: string, jsonPath: .status.errorSummary}
+    - {name: Age, type: date, jsonPath: .metadata.creationTimestamp}
     subresources: {status: {}}
     schema:
       openAPIV3Schema:
