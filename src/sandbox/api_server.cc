@@ -214,9 +214,13 @@ void ApiServer::load_crds(std::string_view yaml) {
     if (const auto kind = kind_of_crd(object); !kind) throw std::runtime_error(kind.error().message);
     Target target;
     target.kind = impl_->definitions;
-    if (auto stored = impl_->store_new(target, std::move(object)); !stored) {
-      throw std::runtime_error(stored.error().message);
-    }
+    target.info.name = text_at(object, {"metadata", "name"});
+    const VersionPtr current = impl_->storage.get(*target.kind, target.info.name);
+    if (current != nullptr) make_object(object, {"metadata"})["resourceVersion"] = std::to_string(current->revision);
+    const auto stored = current == nullptr
+                            ? impl_->store_new(target, std::move(object))
+                            : impl_->store_next(target, std::move(object), current, Impl::Part::main, false);
+    if (!stored) throw std::runtime_error(stored.error().message);
   }
 }
 

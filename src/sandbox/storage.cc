@@ -30,13 +30,13 @@ const Storage::Objects& Storage::objects(const Kind& kind) const {
 
 std::uint64_t Storage::compacted(const Kind& kind) const {
   const auto bucket = buckets_.find(&kind);
-  return bucket == buckets_.end() ? 0 : bucket->second.compacted;
+  return bucket == buckets_.end() ? floor_ : bucket->second.compacted;
 }
 
 std::optional<std::vector<ChangePtr>> Storage::changes_since(const Kind& kind, std::uint64_t revision) const {
   std::vector<ChangePtr> changes;
   const auto found = buckets_.find(&kind);
-  if (found == buckets_.end()) return changes;
+  if (found == buckets_.end()) return revision < floor_ ? std::nullopt : std::optional(std::move(changes));
   const Bucket& bucket = found->second;
   if (revision < bucket.compacted) return std::nullopt;
   const auto first =
@@ -59,8 +59,27 @@ std::optional<Storage::Objects> Storage::objects_at(const Kind& kind, std::uint6
   return objects;
 }
 
+Storage::Bucket& Storage::bucket(const Kind& kind) {
+  return buckets_.try_emplace(&kind, Bucket{.objects = {}, .history = {}, .compacted = floor_}).first->second;
+}
+
+void Storage::each(const std::function<void(const Kind&, const Objects&)>& visit) const {
+  for (const auto& [kind, bucket] : buckets_) visit(*kind, bucket.objects);
+}
+
+void Storage::clear() { buckets_.clear(); }
+
+void Storage::restore(const Kind& kind, const std::string& key, json::object document, std::uint64_t revision) {
+  auto version = std::make_shared<Version>();
+  version->revision = revision;
+  version->document = std::move(document);
+  bucket(kind).objects[key] = version;
+  const Change change{.kind = &kind, .key = key, .before = nullptr, .after = version, .revision = revision};
+  for (const Observer& observer : observers_) observer(change);
+}
+
 VersionPtr Storage::put(const Kind& kind, const std::string& key, json::object document) {
-  Bucket& bucket = buckets_[&kind];
+  Bucket& bucket = this->bucket(kind);
   auto version = std::make_shared<Version>();
   version->revision = ++revision_;
   make_object(document, {"metadata"})["resourceVersion"] = std::to_string(revision_);
@@ -73,7 +92,7 @@ VersionPtr Storage::put(const Kind& kind, const std::string& key, json::object d
 }
 
 json::object Storage::remove(const Kind& kind, const std::string& key) {
-  Bucket& bucket = buckets_[&kind];
+  Bucket& bucket = this->bucket(kind);
   const auto found = bucket.objects.find(key);
   if (found == bucket.objects.end()) return {};
   Change change{.kind = &kind, .key = key, .before = found->second, .after = nullptr, .revision = ++revision_};
@@ -95,6 +114,7 @@ void Storage::record(Bucket& bucket, Change change) {
 }
 
 void Storage::compact() {
+  floor_ = revision_;
   for (auto& [kind, bucket] : buckets_) {
     bucket.history.clear();
     bucket.compacted = revision_;

@@ -69,6 +69,13 @@ class Storage {
   // Sets the counter back or forward, as restoring a backup of the store does. History is forgotten.
   void set_revision(std::uint64_t revision);
 
+  // Every kind's objects, in no particular order of kinds.
+  void each(const std::function<void(const Kind&, const Objects&)>& visit) const;
+  // For starting with what an earlier process had: clear(), restore() of each object, set_revision(). Observers are
+  // told of restored objects as of new ones; there is no history.
+  void clear();
+  void restore(const Kind& kind, const std::string& key, json::object document, std::uint64_t revision);
+
   // Called after every change, in order. Observers are never removed; they outlive no storage.
   void observe(Observer observer) { observers_.push_back(std::move(observer)); }
 
@@ -78,10 +85,12 @@ class Storage {
     std::deque<ChangePtr> history;
     std::uint64_t compacted = 0;
   };
+  Bucket& bucket(const Kind& kind);
   void record(Bucket& bucket, Change change);
 
   std::size_t history_;
   std::uint64_t revision_ = 1;
+  std::uint64_t floor_ = 0;  // no kind's history reaches back beyond this
   std::map<const Kind*, Bucket> buckets_;
   std::vector<Observer> observers_;
 };

@@ -6,7 +6,6 @@
 #include <boost/asio/ssl/error.hpp>
 #include <utility>
 
-#include "base/log.h"
 #include "serve/http_impl.h"
 #include "serve/io_impl.h"
 
@@ -16,7 +15,6 @@ namespace {
 namespace asio = boost::asio;
 namespace ssl = asio::ssl;
 using asio::ip::tcp;
-using base::log::kv;
 
 constexpr auto k_accept_pause = std::chrono::milliseconds(100);
 

@@ -173,11 +173,16 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
     transport_.async_read_some(buffer_.prepare(4096),
                                [self = this->shared_from_this()](error_code failed, std::size_t bytes) {
                                  self->reading_ = false;
-                                 if (failed) return self->abort();
+                                 if (failed) return self->broken(failed);
                                  self->buffer_.commit(bytes);
                                  if (self->idle_)
                                    self->read_head();  // else a stream is being written: that is for later
                                });
+  }
+
+  void broken(const error_code& how) {
+    base::log::debug("A connection has ended", {kv("how", how.message())});
+    abort();
   }
 
   void read_head() {
@@ -301,6 +306,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
     auto stream = std::make_shared<Streaming>(this->weak_from_this());
     stream_ = stream;
     if (closed_) return stream;
+    while_streaming_ = this->shared_from_this();
     put(std::make_shared<const std::string>(head_text(head, std::nullopt, keep_, http_1_0_)));
     if (!head.body.empty()) stream->write(std::make_shared<const std::string>(std::move(head.body)));
     pump();
@@ -383,6 +389,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
 
   void end_stream() {
     if (closed_) return;
+    const auto last = std::exchange(while_streaming_, nullptr);
     stream_.reset();
     if (!http_1_0_) put(std::make_shared<const std::string>("0\r\n\r\n"));
     complete_ = true;
@@ -391,6 +398,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
 
   void closed() {
     if (std::exchange(closed_, true)) return;
+    const auto last = std::exchange(while_streaming_, nullptr);  // goes when all else is done
     server_->connections.erase(this);
     charge(0);
     timer_.cancel();
@@ -427,6 +435,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
   std::string out_;
   bool writing_ = false;
   std::weak_ptr<Streaming> stream_;
+  std::shared_ptr<Session> while_streaming_;  // no operation may be under way that keeps it alive
   std::string plain_error_;
   std::array<char, 4096> trash_;
 };

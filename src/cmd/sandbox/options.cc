@@ -58,6 +58,9 @@ std::expected<Options, int> parse_options(int argc, const char* const* argv) {
   app.add_flag("--open", options.open, "Show the page in the browser");
   app.add_option("--dir", options.dir, "Folder for the kubeconfig and the logs of the parts. Default: " + default_dir())
       ->type_name("DIR");
+  app.add_option("--data", options.data,
+                 "Keep the state in this file, and go on with what is in it; by default it is gone when this ends")
+      ->type_name("FILE");
   app.add_option("--metallb-version", options.metallb_version, "The MetalLB that is modelled")
       ->check(CLI::IsMember({"0.15", "0.16"}))
       ->type_name("VERSION")

@@ -5,23 +5,23 @@
 
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <random>
-#include <stdexcept>
 
 #include "base/log.h"
 #include "cmd/sandbox/banner.h"
 #include "cmd/sandbox/folder.h"
 #include "cmd/sandbox/identities.h"
-#include "cmd/sandbox/own_crds.h"
 #include "cmd/sandbox/parts.h"
 #include "cmd/sandbox/picture.h"
+#include "cmd/sandbox/populate.h"
 #include "kube/signals.h"
 #include "page/page.h"
 #include "sandbox/cluster_controllers.h"
+#include "sandbox/data/journal.h"
 #include "sandbox/front/api_front.h"
 #include "sandbox/metallb.h"
-#include "sandbox/request.h"
 #include "sandbox/workloads.h"
 #include "serve/http_server.h"
 
@@ -78,18 +78,21 @@ class Process {
       base::log::info("Received a signal", {kv("signal", signal == SIGTERM ? "SIGTERM" : "SIGINT")});
       reactor_.post([this] { shut_down(); });
     });
-    try {
-      populate();
-    } catch (const std::runtime_error& error) {
-      return refuse(error.what());
-    }
-    return serve(*folder, *identities);
+    controllers_.emplace(server_, reactor_);
+    workloads_.emplace(server_, reactor_);
+    if (auto opened = open_data(); !opened) return refuse(opened.error().message);
+    if (auto populated = populate(server_); !populated) return refuse(populated.error().message);
+    webhook_.emplace(server_);
+    const int status = serve(*folder, *identities);
+    journal_.reset();
+    return failed_ ? 1 : status;
   }
 
  private:
   int serve(Folder& folder, const Identities& identities) {
     sandbox::FrontOptions front_options;
     front_options.audit_log = options_.audit_log;
+    front_options.durability = journal_.get();
     auto page_token = random_token();
     if (!page_token) return refuse(page_token.error().message);
     sandbox::Users users = identities.users();
@@ -135,27 +138,20 @@ class Process {
     return 0;
   }
 
-  // What a cluster has that MetalLB and the controllers have been installed into.
-  void populate() {
-    controllers_.emplace(server_, reactor_);
-    workloads_.emplace(server_, reactor_);
-    for (const EmbeddedFile& file : own_crds()) {
-      try {
-        server_.load_crds(file.text);
-      } catch (const std::runtime_error& error) {
-        throw std::runtime_error(fmt::format("crds/{}: {}", file.name, error.what()));
-      }
-    }
-    server_.load_metallb_crds();
-    webhook_.emplace(server_);
-    for (const std::string_view ns : {"metallb-system", "address-controller", "metallb-iad-system"}) {
-      const auto answer =
-          server_.handle(sandbox::make_request(
-                             "POST", "/api/v1/namespaces",
-                             fmt::format(R"({{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{}"}}}})", ns)),
-                         "kubernetes-admin");
-      if (answer.status != 201 && answer.status != 409) throw std::runtime_error(answer.body);
-    }
+  base::Result<void> open_data() {
+    if (options_.data.empty()) return {};
+    sandbox::JournalOptions journal_options;
+    journal_options.failed = [this](const std::string& why) {
+      base::log::error("The state can no longer be kept; ending", {kv("error", why)});
+      failed_ = true;
+      shut_down();
+    };
+    auto journal = sandbox::Journal::open(options_.data, server_, reactor_, std::move(journal_options));
+    if (!journal) return std::unexpected(journal.error());
+    journal_ = std::move(*journal);
+    base::log::info("The state is kept", {kv("file", options_.data), kv("objects", journal_->restored()),
+                                          kv("revision", server_.revision())});
+    return {};
   }
 
   // Parts first: they have something to say to the server before they go.
@@ -179,11 +175,13 @@ class Process {
   sandbox::ApiServer server_{reactor_, {.seed = random_seed(), .managed_fields = true}};
   std::optional<sandbox::ClusterControllers> controllers_;
   std::optional<sandbox::Workloads> workloads_;
+  std::unique_ptr<sandbox::Journal> journal_;
   std::optional<sandbox::MetalLbWebhook> webhook_;
   sandbox::ApiFront* front_ = nullptr;
   serve::HttpServer* http_ = nullptr;
   Picture* picture_ = nullptr;
   Parts* parts_ = nullptr;
+  bool failed_ = false;
 };
 
 }  // namespace

@@ -51,6 +51,7 @@ serve::Response response_of(kube::Response&& from) {
 kube::Request request_of(serve::Request&& from) {
   kube::Request request = make_request(from.method == "HEAD" ? "GET" : from.method, from.target);
   request.content_type = from.header("Content-Type");
+  request.accept = from.header("Accept");
   request.body = std::move(from.body);
   return request;
 }

@@ -9,7 +9,7 @@
 
 #include "base/reactor.h"
 #include "sandbox/api_server.h"
-#include "sandbox/front/durability.h"
+#include "sandbox/durability.h"
 #include "sandbox/front/users.h"
 #include "serve/http.h"
 
