@@ -30,10 +30,18 @@ std::string unknown_conversion(const Kind& kind, std::string_view stated) {
                      kind.group.empty() ? "core" : kind.group, kind.name);
 }
 
-// A body as error messages quote it.
+// A body as error messages quote it: what does not look like JSON in hexadecimal.
 std::string excerpt(std::string_view body) {
   constexpr std::size_t most = 30;
-  return body.size() <= most ? std::string(body) : std::string(body.substr(0, most)) + " ...";
+  if (body.empty()) return "<empty>";
+  const std::string_view part = body.substr(0, most);
+  std::string text;
+  if (body.front() == '{') {
+    text = part;
+  } else {
+    for (const char c : part) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  }
+  return body.size() <= most ? text : text + " ...";
 }
 
 // The document without what does not count for metadata.generation.
@@ -98,7 +106,9 @@ Outcome<json::object> ApiServer::Impl::decode_body(const kube::Request& request,
   json::value body;
   if (type == yaml_type) {
     auto documents = parse_yaml(request.body);
-    if (!documents) return unrecognized("couldn't get version/kind; yaml parse error: " + documents.error().message);
+    if (!documents) {
+      return unrecognized(fmt::format("yaml: {} ({})", documents.error().message, excerpt(request.body)));
+    }
     if (!documents->empty()) body = std::move(documents->front());
   } else {
     auto parsed = parse_json(request.body);

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/thread_reactor.h"
+#include "sandbox/data/format.h"
 #include "sandbox/request.h"
 
 namespace sandbox {
@@ -165,16 +166,13 @@ TEST_F(JournalTest, AFileInUseIsRefused) {
 
 TEST_F(JournalTest, AFolderIsNoFile) { EXPECT_NE(Kept(folder_).problem, ""); }
 
-TEST_F(JournalTest, AFileThatMakesNoSenseToThisSandboxIsRefused) {
-  {
-    Kept kept(path_);
-    kept.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", custom_definition());
-    kept.call("POST", "/apis/example.com/v1/namespaces/default/things",
-              R"({"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"x"}})");
-    kept.server.put_raw(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"n","namespace":"default"}})");
-    kept.wait();
-  }
-  ASSERT_EQ(Kept(path_).problem, "");
+TEST_F(JournalTest, AFileWithKindsThatAreNotServedIsRefused) {
+  data::Encoder encoder;
+  const std::string file = std::string(data::magic) + encoder.begin(5, 1) +
+                           encoder.object(5, {"example.com", "v1", "things"}, "default/x", "{}") + encoder.end(1);
+  write(file);
+  EXPECT_THAT(Kept(path_).problem, HasSubstr("this sandbox does not serve things.example.com/v1"));
+  EXPECT_EQ(bytes(), file);
 }
 
 TEST_F(JournalTest, AChangeCutShortIsForgottenAndWritingGoesOn) {

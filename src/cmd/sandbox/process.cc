@@ -30,6 +30,8 @@ namespace {
 
 using base::log::kv;
 
+constexpr std::size_t k_history = 10'000;  // each change keeps a version of its object alive
+
 std::uint64_t random_seed() {
   std::random_device device;
   return (std::uint64_t{device()} << 32U) | device();
@@ -172,7 +174,7 @@ class Process {
 
   const Options& options_;
   serve::IoReactor reactor_;
-  sandbox::ApiServer server_{reactor_, {.seed = random_seed(), .managed_fields = true}};
+  sandbox::ApiServer server_{reactor_, {.seed = random_seed(), .history = k_history, .managed_fields = true}};
   std::optional<sandbox::ClusterControllers> controllers_;
   std::optional<sandbox::Workloads> workloads_;
   std::unique_ptr<sandbox::Journal> journal_;

@@ -201,7 +201,11 @@ void ApiFront::Impl::handle(serve::Request&& from, Responder responder) {
   if (!user) return responder.send(response_of(user.error().response()));
   const std::string accept(from.header("Accept"));
   const std::string agent(from.header("User-Agent"));
+  const bool head = from.method == "HEAD";
   const kube::Request request = request_of(std::move(from));
+  if (head && parse_request(request).resource) {  // the real server's routes of resources do not know it
+    return responder.send(response_of(method_not_allowed().response()));
+  }
   const Caller caller{.user = user->name, .accept = accept, .user_agent = agent};
   if (ApiServer::is_watch(request)) return start_watch(request, *user, caller, std::move(responder));
   kube::Response response = server.handle(request, caller);
