@@ -4,6 +4,7 @@
 
 #include <boost/json.hpp>
 #include <fstream>
+#include <map>
 
 namespace scenarios {
 namespace {
@@ -19,8 +20,20 @@ std::string text(const json::value& event, std::string_view pointer) {
   return value && value->is_string() ? std::string(value->as_string()) : std::string();
 }
 
+// The scenarios' name of a user: in the sandbox the controllers are service accounts.
+std::string short_name(std::string user) {
+  static const std::map<std::string, std::string, std::less<>> names{
+      {"kubernetes-admin", "admin"},
+      {"system:serviceaccount:address-controller:address-controller", "core"},
+      {"system:serviceaccount:metallb-iad-system:metallb-iad", "driver"},
+      {"system:serviceaccount:metallb-system:controller", "metallb"},
+  };
+  const auto found = names.find(user);
+  return found == names.end() ? std::move(user) : found->second;
+}
+
 WriteRecord record_of(const json::value& event) {
-  WriteRecord record{.user = text(event, "/user/username"),
+  WriteRecord record{.user = short_name(text(event, "/user/username")),
                      .verb = text(event, "/verb"),
                      .plural = text(event, "/objectRef/resource"),
                      .subresource = text(event, "/objectRef/subresource"),

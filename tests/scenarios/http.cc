@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <openssl/evp.h>
 
 #include <boost/json.hpp>
 #include <cctype>
@@ -40,12 +41,30 @@ std::string at(const json::value& document, std::string_view pointer) {
   return value && value->is_string() ? std::string(value->as_string()) : std::string();
 }
 
+std::string unbase64(const std::string& text) {
+  std::string out(text.size() / 4 * 3, '\0');
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                                   reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
+  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  out.resize(size < 0 ? 0 : static_cast<std::size_t>(size) - padding);
+  return out;
+}
+
+void set_pem(CURL* curl, CURLoption option, std::string& pem) {
+  if (pem.empty()) return;
+  curl_blob blob{pem.data(), pem.size(), CURL_BLOB_NOCOPY};
+  curl_easy_setopt(curl, option, &blob);
+}
+
 }  // namespace
 
 struct HttpClient::State {
   std::string server;
   std::string authority;
   std::string token;
+  std::string authority_pem;
+  std::string certificate_pem;
+  std::string key_pem;
   CURL* curl = curl_easy_init();
   ~State() { curl_easy_cleanup(curl); }
 };
@@ -62,6 +81,9 @@ base::Result<std::unique_ptr<HttpClient>> HttpClient::from_kubeconfig(const std:
   state->server = at(config, "/clusters/0/cluster/server");
   state->authority = at(config, "/clusters/0/cluster/certificate-authority");
   state->token = at(config, "/users/0/user/token");
+  state->authority_pem = unbase64(at(config, "/clusters/0/cluster/certificate-authority-data"));
+  state->certificate_pem = unbase64(at(config, "/users/0/user/client-certificate-data"));
+  state->key_pem = unbase64(at(config, "/users/0/user/client-key-data"));
   if (state->server.empty()) return base::fail(fmt::format("{} names no server", path));
   return std::unique_ptr<HttpClient>(new HttpClient(std::move(state)));
 }
@@ -93,6 +115,9 @@ kube::Answer HttpClient::send(const kube::Request& request) {
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
   if (!state_->authority.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, state_->authority.c_str());
+  set_pem(curl, CURLOPT_CAINFO_BLOB, state_->authority_pem);
+  set_pem(curl, CURLOPT_SSLCERT_BLOB, state_->certificate_pem);
+  set_pem(curl, CURLOPT_SSLKEY_BLOB, state_->key_pem);
   if (!request.body.empty()) {
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, static_cast<long>(request.body.size()));
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.c_str());

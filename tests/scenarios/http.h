@@ -12,7 +12,8 @@ namespace scenarios {
 
 class HttpClient {
  public:
-  // From a kubeconfig with a server, a certificate authority file and a token, as tests/real/plane writes it.
+  // From a kubeconfig with a server, a certificate authority and a token or a client certificate, as tests/real/plane
+  // (files) and the sandbox (data) write it.
   static base::Result<std::unique_ptr<HttpClient>> from_kubeconfig(const std::string& path);
   // Plain HTTP, without a user: for probes.
   static std::unique_ptr<HttpClient> plain(const std::string& server);

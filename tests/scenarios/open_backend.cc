@@ -11,9 +11,11 @@ void add_options(CLI::App& app, BackendOptions& options) {
                  "run on the real control plane that `tests/real/plane start` was given this folder for");
   app.add_option("--sources", real.sources, "root of the source tree");
   app.add_option("--binaries", real.binaries, "folder of address-controller and metallb-iad");
+  app.add_option("--sandbox", real.sandbox,
+                 "instead of a real control plane, start this address-sandbox in the folder of --plane");
   app.add_option("--metallb", real.metallb, "MetalLB: 0.15 or 0.16");
   app.add_option("--logs", real.logs, "where the logs of failing scenarios go");
-  app.add_option("--port", real.port, "first of four ports for the controllers' probes and metrics");
+  app.add_option("--port", real.port, "first of four ports for the controllers' probes and metrics; 0: free ones");
 }
 
 base::Result<std::unique_ptr<Backend>> open_backend(const BackendOptions& options, bool with_controllers) {

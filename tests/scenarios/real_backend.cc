@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/json.hpp>
 #include <filesystem>
 #include <fstream>
@@ -60,6 +62,14 @@ bool leads(std::string_view metrics) {
   return false;
 }
 
+// One that nobody listens on just now.
+int free_port() {
+  boost::asio::io_context io;
+  using boost::asio::ip::tcp;
+  const tcp::acceptor acceptor(io, tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0));
+  return acceptor.local_endpoint().port();
+}
+
 Target lease_of(Process process) {
   const bool core = process == Process::core;
   return {*resource_of("Lease", {}), core ? "address-controller" : "metallb-iad-system",
@@ -73,6 +83,9 @@ RealBackend::RealBackend(RealOptions options)
 
 base::Result<std::unique_ptr<RealBackend>> RealBackend::open(RealOptions options) {
   std::unique_ptr<RealBackend> backend(new RealBackend(std::move(options)));
+  if (!backend->options_.sandbox.empty()) {
+    if (auto started = backend->start_sandbox(); !started) return std::unexpected(started.error());
+  }
   for (const auto& user : {"admin", "core", "driver", "metallb", "tenant"}) {
     const auto file =
         fmt::format("{}/{}", backend->options_.plane,
@@ -86,10 +99,28 @@ base::Result<std::unique_ptr<RealBackend>> RealBackend::open(RealOptions options
 
 RealBackend::~RealBackend() {
   for (auto& [process, child] : children_) child->end(seconds(5));
-  if (metallb_running_) (void)plane({"kill", options_.plane, "metallb"});
+  if (metallb_running_) (void)kill_metallb();
+  if (sandbox_ != nullptr) sandbox_->end(seconds(15));
 }
 
+base::Result<void> RealBackend::start_sandbox() {
+  fs::create_directories(options_.plane);
+  for (const auto* old : {"audit.log", "metallb.kubeconfig"}) fs::remove(fs::path(options_.plane) / old);
+  auto child = Child::start({options_.sandbox, "--dir=" + options_.plane, "--without=core", "--without=driver",
+                             "--without=metallb", "--audit-log-path=" + options_.plane + "/audit.log"},
+                            options_.plane + "/sandbox.log");
+  if (!child) return base::fail(child.error().message);
+  sandbox_ = std::move(*child);
+  const std::string last = options_.plane + "/metallb.kubeconfig";  // written when the server listens
+  auto ready =
+      wait_until("the sandbox to start", seconds(30), [&] { return fs::exists(last) || !sandbox_->running(); });
+  if (!sandbox_->running()) return base::fail(fmt::format("the sandbox {}", sandbox_->ending()));
+  return ready;
+}
+
+// The definitions are built into the sandbox, and it asks nobody for rights.
 base::Result<void> RealBackend::prepare(bool with_controllers) {
+  if (sandbox_ != nullptr) return with_controllers ? start(Process::metallb) : base::Result<void>();
   for (const auto& entry : fs::directory_iterator(options_.sources + "/crds")) {
     if (auto applied = apply_file(entry.path(), {}); !applied) return applied;
   }
@@ -184,17 +215,35 @@ base::Result<void> RealBackend::start(Process process) {
   if (running(process)) return {};
   if (process != Process::metallb) return start_controller(process);
   metallb_running_ = true;
-  return plane({"metallb", options_.plane, options_.metallb});
+  return start_metallb();
+}
+
+base::Result<void> RealBackend::start_metallb() {
+  if (sandbox_ == nullptr) return plane({"metallb", options_.plane, options_.metallb});
+  auto child =
+      Child::start({options_.sandbox, "part", "metallb", "--kubeconfig=" + options_.plane + "/metallb.kubeconfig",
+                    "--metallb-version=" + options_.metallb},
+                   log_of(Process::metallb));
+  if (!child) return base::fail(child.error().message);
+  sandbox_metallb_ = std::move(*child);
+  return {};
+}
+
+base::Result<void> RealBackend::kill_metallb() {
+  if (sandbox_ == nullptr) return plane({"kill", options_.plane, "metallb"});
+  sandbox_metallb_.reset();
+  return {};
 }
 
 base::Result<void> RealBackend::start_controller(Process process) {
   const bool core = process == Process::core;
-  const int probes = options_.port + (core ? 0 : 2);
+  const int probes = options_.port == 0 ? free_port() : options_.port + (core ? 0 : 2);
+  const int metrics_port = options_.port == 0 ? free_port() : probes + 1;
   std::vector<std::string> argv{
       fmt::format("{}/{}", options_.binaries, core ? "address-controller" : "metallb-iad"),
       fmt::format("--kubeconfig={}/{}.kubeconfig", options_.plane, to_string(process)),
       fmt::format("--health-probe-bind-address=127.0.0.1:{}", probes),
-      fmt::format("--metrics-bind-address=127.0.0.1:{}", probes + 1),
+      fmt::format("--metrics-bind-address=127.0.0.1:{}", metrics_port),
       "--leader-elect",
       fmt::format("--leader-election-namespace={}", lease_of(process).ns),
       "--log-level=debug",
@@ -203,7 +252,7 @@ base::Result<void> RealBackend::start_controller(Process process) {
   if (!child) return base::fail(child.error().message);
   auto& started = children_[process] = std::move(*child);
   const auto readiness = HttpClient::plain(fmt::format("http://127.0.0.1:{}", probes));
-  const auto metrics = HttpClient::plain(fmt::format("http://127.0.0.1:{}", probes + 1));
+  const auto metrics = HttpClient::plain(fmt::format("http://127.0.0.1:{}", metrics_port));
   auto ready = wait_until(fmt::format("{} to lead", to_string(process)), seconds(30), [&] {
     return !started->running() || (ask(*readiness, "/readyz") && leads(ask(*metrics, "/metrics").value_or("")));
   });
@@ -216,7 +265,7 @@ base::Result<void> RealBackend::stop(Process process, bool kill) {
   if (!running(process)) return {};
   if (process == Process::metallb) {
     metallb_running_ = false;
-    return plane({"kill", options_.plane, "metallb"});
+    return kill_metallb();
   }
   auto& child = children_.at(process);
   bool clean = true;

@@ -1,5 +1,5 @@
 // Scenarios on a real control plane that tests/real/plane has started: shipped binaries under identities of their own,
-// RBAC on.
+// RBAC on; or on the sandbox's server over HTTP, with the same binaries.
 #pragma once
 
 #include <functional>
@@ -18,9 +18,11 @@ struct RealOptions {
   std::string plane;     // the folder that tests/real/plane was given
   std::string sources;   // root of the source tree: crds/, deploy/, tests/real/plane
   std::string binaries;  // folder of address-controller and metallb-iad
+  // Instead of a control plane: this address-sandbox, started in `plane`, with its model of MetalLB.
+  std::string sandbox;
   std::string metallb = "0.16";
   std::string logs;  // where the logs of failing scenarios go
-  int port = 23010;  // two ports a controller: probes and metrics
+  int port = 23010;  // two ports a controller: probes and metrics; 0: free ones
 };
 
 class RealBackend : public Backend {
@@ -51,6 +53,9 @@ class RealBackend : public Backend {
   std::string log_of(Process process) const;
   base::Result<void> start_controller(Process process);
   base::Result<void> plane(const std::vector<std::string>& arguments);
+  base::Result<void> start_sandbox();
+  base::Result<void> start_metallb();
+  base::Result<void> kill_metallb();
   base::Result<void> apply_file(const std::string& path, std::string_view user);
   base::Result<void> wait_until(const std::string& what, base::Duration patience, const std::function<bool()>& reached);
 
@@ -58,6 +63,8 @@ class RealBackend : public Backend {
   std::string name_;
   AuditLog audit_;
   std::map<std::string, std::unique_ptr<HttpClient>, std::less<>> clients_;
+  std::unique_ptr<Child> sandbox_;  // first: the others need it to the end
+  std::unique_ptr<Child> sandbox_metallb_;
   std::map<Process, std::unique_ptr<Child>> children_;
   bool metallb_running_ = false;
   std::vector<std::string> breaches_;
