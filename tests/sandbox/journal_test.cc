@@ -168,8 +168,10 @@ TEST_F(JournalTest, AFolderIsNoFile) { EXPECT_NE(Kept(folder_).problem, ""); }
 
 TEST_F(JournalTest, AFileWithKindsThatAreNotServedIsRefused) {
   data::Encoder encoder;
-  const std::string file = std::string(data::magic) + encoder.begin(5, 1) +
-                           encoder.object(5, {"example.com", "v1", "things"}, "default/x", "{}") + encoder.end(1);
+  std::string file(data::magic);
+  file += encoder.begin(5, 1);
+  file += encoder.object(5, {"example.com", "v1", "things"}, "default/x", "{}");
+  file += encoder.end(1);
   write(file);
   EXPECT_THAT(Kept(path_).problem, HasSubstr("this sandbox does not serve things.example.com/v1"));
   EXPECT_EQ(bytes(), file);
