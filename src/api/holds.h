@@ -52,6 +52,13 @@ struct Contender {
 };
 std::size_t senior_of(std::span<const Contender> all);
 
+// §6.2: whether the address is promised to nobody, as its claim went, or is going, before it was ever Bound: its driver
+// deletes it whatever its policy, and the core leaves it to the driver. Known by what its maker left on it: made from
+// its class, with a driver's finalizer from the start and hence no `Reserved`, no phase yet, and never reported. A
+// restored copy is none (§9), nor is what may be one: what has the core's finalizer without the annotation that goes
+// with it. `named` as for grip_of().
+bool was_never_promised(const IPAddress& address, const IPAddressClaim* named);
+
 // --- on a view ---
 
 // The buckets that are read: a controller that asks who holds an address declares these for its IPAddress watch.

@@ -36,6 +36,8 @@ kube::Plan AddressPass::run() {
   if (use_ == Usability::undecided || holder_.relation == Relation::undecided) return {};
   if (address_.meta.deleting) {
     if (release_deleted()) return std::move(plan_);
+  } else if (is_left_to_driver(address_, holder_.claim)) {
+    return {};
   } else if (protect()) {
     return std::move(plan_);
   }
@@ -54,8 +56,10 @@ bool AddressPass::release_deleted() {
     return false;
   }
   if (!address_.meta.has_finalizer(api::address_protection)) return true;
-  // Without claimRef the patch's version is the proof; a claim that is being deleted never lives again.
-  const bool certain = holder_.relation == Relation::none || holder_.relation == Relation::claim_deleting;
+  // Without claimRef the patch's version is the proof. A claim that is being deleted never lives again; but another of
+  // its name may, which a reference without uid names too.
+  const bool certain = holder_.relation == Relation::none || (holder_.relation == Relation::claim_deleting &&
+                                                              holder_.claim->meta.uid == address_.claimRef->uid);
   if (!certain && !confirmed()) return true;
   plan_.writes.push_back(kube::patch(
       resource(), address_, {{"metadata", {{"finalizers", without_finalizer(address_.meta, api::address_protection)}}}},
@@ -72,7 +76,10 @@ bool AddressPass::protect() {
   boost::json::object metadata;
   if (!address_.meta.has_finalizer(api::address_protection))
     metadata["finalizers"] = with_finalizer(address_.meta, api::address_protection);
-  if (address_.meta.annotations.get(api::recorded_uid_annotation) != address_.meta.uid && !is_restored())
+  // §9.6: objects from before the annotation get it while their binding is intact. On others it would be a lie.
+  const bool is_recorded = address_.meta.annotations.contains(api::recorded_uid_annotation);
+  const bool is_intact = is_recorded ? !is_restored() : holder_.relation != Relation::orphaned;
+  if (is_intact && address_.meta.annotations.get(api::recorded_uid_annotation) != address_.meta.uid)
     metadata["annotations"] = {{api::recorded_uid_annotation, address_.meta.uid}};
   if (metadata.empty()) return false;
   plan_.writes.push_back(kube::patch(resource(), address_, {{"metadata", std::move(metadata)}}, "address-protect"));
@@ -106,7 +113,7 @@ bool AddressPass::reclaim() {
   const bool surplus = holder_.relation == Relation::not_counted && is_usable();
   if (holder_.relation != Relation::orphaned && !surplus) return false;
   if (is_restored()) return false;
-  if (!needs_reclaim(address_)) return false;
+  if (!needs_reclaim(address_, holder_.claim)) return false;
   // What cannot be used stays Pending; only DELETE has something to do for it.
   if (!is_usable() && address_.reclaimPolicy != "Delete") return false;
   if (!confirmed()) return true;

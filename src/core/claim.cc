@@ -70,16 +70,6 @@ bool ClaimPass::is_protected() const {
          claim_.meta.annotations.get(api::recorded_uid_annotation) == claim_.meta.uid;
 }
 
-std::string ClaimPass::settled_class() const {
-  // What status said before anything was reported may be of a class that the claim no longer asks for.
-  if (!claim_.status_className.empty() && (!claim_.addresses.empty() || !counting_.any()))
-    return claim_.status_className;
-  for (const base::Family family : k_families) {
-    if (counting_.of(family) != nullptr) return counting_.of(family)->className;
-  }
-  return {};
-}
-
 // The stamp mirrors the class that serves the claim. Of a claim that misses nothing it is restored if the class exists,
 // else left.
 bool ClaimPass::protect_and_stamp() {
@@ -93,7 +83,7 @@ bool ClaimPass::protect_and_stamp() {
   const std::string* stamp = claim_.meta.annotations.find(api::provisioner_annotation);
   const api::ClassRead* wanted = class_ ? class_->found : nullptr;
   if (!class_) {
-    const std::string name = settled_class();
+    const std::string name = settled_class(claim_, counting_);
     if (!name.empty()) wanted = view_.get<api::ClassRead>(name);
   }
   const bool withdraw = class_ && wanted == nullptr && stamp != nullptr;

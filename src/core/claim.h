@@ -45,10 +45,10 @@ class ClaimPass {
   // Whether the family is served: counted, not Lost, and signed with our uid (or reported before).
   bool is_served(base::Family family) const;
   bool is_protected() const;
-  // The class a claim that misses nothing belongs to; "" if that is not known.
-  std::string settled_class() const;
 
   void queue_up();
+  // A patch in flight may give it an address of another class, whose class is then the claim's.
+  bool is_binding_elsewhere();
   void match_named();
   // Why the named address cannot be had now; nullopt if it can.
   std::optional<Wait> obstacle(const api::IPAddress& address);

@@ -29,15 +29,28 @@ void ClaimPass::match() {
   }
 }
 
+bool ClaimPass::is_binding_elsewhere() {
+  bool elsewhere = false;
+  for (const base::Family family : k_families) {
+    view_.each_fact(binding_bucket(claim_, family), [&](std::string_view, const kube::FactBucket::Value& fact) {
+      const auto* address = view_.get<api::IPAddress>(fact.value);
+      elsewhere = elsewhere || (address != nullptr && address->className != class_->found->meta.name);
+      return true;
+    });
+  }
+  return elsewhere;
+}
+
 // Waits for any address of class and family. The claim says so in its status only once the pair's key has found that
 // there is none for it: an address that is there takes four writes in all, not five.
 void ClaimPass::queue_up() {
   bool quiet = true;
+  const bool elsewhere = is_binding_elsewhere();
   for (const base::Family family : open_) {
     const std::string pair = pair_bucket(class_->found->meta.name, family);
     // A patch in flight may be of another pair, if the claim was re-targeted meanwhile.
     const bool binding = view_.has_fact(binding_bucket(claim_, family));
-    const bool ready = is_protected() && !binding;
+    const bool ready = is_protected() && !binding && !elsewhere;
     if (!binding && view_.has_fact(exhausted_bucket(pair))) quiet = false;
     // A claim that cannot even be protected must not keep an address from others.
     if (!is_protected() && view_.failures() > 0) continue;

@@ -64,7 +64,7 @@ void ClaimPass::set_class_condition(ConditionEdit& conditions) {
   // Nothing is missing: the class is not consulted, except to fill in what is absent.
   const kube::Condition* before = kube::find_condition(claim_.conditions, api::condition::class_resolved);
   if (before != nullptr && before->status == "True") return;
-  const std::string name = settled_class();
+  const std::string name = settled_class(claim_, counting_);
   if (name.empty() || view_.get<api::ClassRead>(name) == nullptr) return;
   conditions.settle(api::condition::class_resolved, reason::resolved,
                     fmt::format("served by IPAddressClass \"{}\"", name));
@@ -93,7 +93,7 @@ void ClaimPass::report() {
     conditions.set(api::condition::bound, false, wait_->reason, wait_->message);
   }
 
-  std::string class_name = settled_class();
+  std::string class_name = settled_class(claim_, counting_);
   if (class_) {
     if (class_->found != nullptr) {
       class_name = class_->found->meta.name;

@@ -32,9 +32,18 @@ Resolution default_class(kube::View& view) {
 
 }  // namespace
 
+std::string settled_class(const api::IPAddressClaim& claim, const Counting& counting) {
+  if (!claim.status_className.empty() && (!claim.addresses.empty() || !counting.any())) return claim.status_className;
+  for (const base::Family family : k_families) {
+    if (counting.of(family) != nullptr) return counting.of(family)->className;
+  }
+  return {};
+}
+
 Resolution resolve_class(kube::View& view, const api::IPAddressClaim& claim, const Counting& counting) {
   if (!claim.className.empty()) return named_class(view, claim.className);
-  if (!claim.status_className.empty() && counting.any()) return named_class(view, claim.status_className);
+  // Both halves of a Dual claim are of one class, wherever the default moves meanwhile.
+  if (counting.any()) return named_class(view, settled_class(claim, counting));
   if (!claim.addressName.empty()) {
     const auto* address = view.get<api::IPAddress>(claim.addressName);
     if (address == nullptr)

@@ -16,6 +16,11 @@ struct Resolution {
   std::string message;
 };
 
+// The class that a claim belongs to by what it has: its status says it once anything is reported; before that, the
+// address that counts does. What status said earlier may be of a class that was the default then, or that the claim no
+// longer asks for. "" if it has nothing and its status says nothing.
+std::string settled_class(const api::IPAddressClaim& claim, const Counting& counting);
+
 // Reads the class, or the classes marked as the default: a claim that cannot be resolved is woken when they change.
 Resolution resolve_class(kube::View& view, const api::IPAddressClaim& claim, const Counting& counting);
 

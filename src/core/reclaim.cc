@@ -28,9 +28,14 @@ bool is_binding_in_flight(kube::View& view, const api::IPAddressClaim& claim) {
 
 }  // namespace
 
-bool needs_reclaim(const api::IPAddress& address) {
+bool is_left_to_driver(const api::IPAddress& address, const api::IPAddressClaim* named) {
+  return !deletes(address) && was_never_promised(address, named);
+}
+
+bool needs_reclaim(const api::IPAddress& address, const api::IPAddressClaim* named) {
   if (address.meta.deleting) return false;
   if (deletes(address)) return true;
+  if (was_never_promised(address, named)) return false;
   return address.phase != api::phase::released && address.phase != api::phase::conflict &&
          address.phase != api::phase::lost;
 }
@@ -62,10 +67,11 @@ kube::Plan reclaim_claim(kube::View& view, const api::IPAddressClaim& claim) {
   // All that carry our uid, whether they counted or not. Pre-bindings never completed are left as they are.
   view.each<api::IPAddress>(k_by_claim, claim_bucket(claim.meta.ns, claim.meta.name, claim.meta.uid),
                             [&](const api::IPAddress& address) {
-                              if (!needs_reclaim(address)) return true;
+                              const bool left = is_left_to_driver(address, &claim);
+                              if (!left && !needs_reclaim(address, &claim)) return true;
                               if (view.busy(ref_of(address))) {
-                                waiting = true;
-                              } else {
+                                waiting = true;  // it may be Bound by now
+                              } else if (!left) {
                                 reclaim_address(plan, address, "its claim has been deleted");
                               }
                               return true;

@@ -93,14 +93,10 @@ kube::Plan AddressPass::teardown() {
 // Contract §6.2: the claim went before the address was ever Bound. Nobody has been promised it.
 bool AddressPass::was_never_promised() {
   const auto& ref = address_.claimRef;
-  if (address_.meta.deleting || !address_.from_class || !address_.phase.empty() || !ref || ref->uid.empty())
-    return false;
-  if (!address_.meta.has_finalizer(api::metallb::teardown)) return false;
-  // A restored copy was Bound under another uid, whatever its status says (contract §9.2).
-  const std::string* recorded = address_.meta.annotations.find(api::recorded_uid_annotation);
-  if (recorded != nullptr && *recorded != address_.meta.uid) return false;
+  if (address_.meta.deleting || !ref || !address_.meta.has_finalizer(api::metallb::teardown)) return false;
   const auto* claim = view_.get<api::IPAddressClaim>(ref->ns, ref->name);
   if (claim != nullptr && claim->meta.uid == ref->uid) return false;
+  if (!api::was_never_promised(address_, claim)) return false;
   if (!is_busy() && is_confirmed_unheld(view_, plan_, address_, false)) {
     plan_.writes.push_back(kube::remove(resource(), address_, true, "address-unpromised"));
   }

@@ -104,6 +104,7 @@ class ClaimPass {
     for (const base::Family family : families_of(*claim_)) {
       if (!is_reported(*claim_, family) && halves_.of(family) == nullptr) missing_.push_back(family);
     }
+    if (is_about_to_be_of_other_class()) missing_.clear();
     if (missing_.empty()) return;
     if (!class_.valid()) {
       complain(reason::class_invalid, "the parameters of class " + class_.object->meta.name +
@@ -117,6 +118,14 @@ class ClaimPass {
       missing_.clear();  // nothing is reserved for the other family either (driver design §4.5)
       return;
     }
+  }
+
+  // One half is there and is of another class than the core resolved before it saw that: both halves of a claim are of
+  // one class, and the core is about to say so.
+  bool is_about_to_be_of_other_class() const {
+    return claim_->addresses.empty() && std::ranges::any_of(halves_.list(), [&](const api::IPAddress* half) {
+             return half->className != claim_->status_className;
+           });
   }
 
   const api::Service* placeholder_for(base::Family family) {

@@ -104,6 +104,53 @@ TEST(SeniorTest, GripThenAgeThenUidWhateverTheOrder) {
   }
 }
 
+// What a driver has just made for the claim.
+IPAddress fresh() {
+  IPAddress address = object("a");
+  address.from_class = true;
+  address.meta.finalizers = {"driver.example/teardown"};
+  return address;
+}
+
+TEST(NeverPromisedTest, WhatItsDriverMadeForAClaimThatIsGone) {
+  const IPAddress made = fresh();
+  EXPECT_TRUE(was_never_promised(made, nullptr));
+  IPAddressClaim claim = live_claim();
+  EXPECT_FALSE(was_never_promised(made, &claim));
+  claim.meta.deleting = true;
+  EXPECT_TRUE(was_never_promised(made, &claim));
+  claim.addresses = {{"a", "203.0.113.1"}};
+  EXPECT_FALSE(was_never_promised(made, &claim)) << "its phase is written after the claim's status";
+  claim.meta.uid = "uid-next";
+  EXPECT_TRUE(was_never_promised(made, &claim)) << "another claim of that name";
+
+  IPAddress seen = made;  // by the core, while its claim was there
+  seen.meta.finalizers.emplace_back(address_protection);
+  seen.meta.annotations.set(std::string(recorded_uid_annotation), seen.meta.uid);
+  EXPECT_TRUE(was_never_promised(seen, nullptr));
+}
+
+TEST(NeverPromisedTest, NotWhatMayHaveBeenPromisedAndNotWhatOthersMade) {
+  const auto but = [](auto change) {
+    IPAddress address = fresh();
+    change(address);
+    return was_never_promised(address, nullptr);
+  };
+  for (const auto phase : {phase::pending, phase::available, phase::bound, phase::released, phase::lost}) {
+    EXPECT_FALSE(but([&](IPAddress& a) { a.phase = phase; })) << phase;
+  }
+  EXPECT_FALSE(but([](IPAddress& a) { a.claimRef.reset(); }));
+  EXPECT_FALSE(but([](IPAddress& a) { a.claimRef->uid.clear(); })) << "an administrator's pre-binding";
+  EXPECT_FALSE(but([](IPAddress& a) { a.from_class = false; }));
+  EXPECT_FALSE(but([](IPAddress& a) { a.meta.finalizers.clear(); })) << "no driver made it";
+  EXPECT_FALSE(but([](IPAddress& a) {
+    a.conditions = {{std::string(condition::reserved), "True", "Held", "", "", 1}};
+  })) << "an administrator's, which the driver came to later";
+  // Copies that a backup tool made, which writes no status: with the annotation, and from before it existed.
+  EXPECT_FALSE(but([](IPAddress& a) { a.meta.annotations.set(std::string(recorded_uid_annotation), "uid-before"); }));
+  EXPECT_FALSE(but([](IPAddress& a) { a.meta.finalizers.emplace_back(address_protection); }));
+}
+
 TEST(ReportedTest, FamiliesAreReadByValue) {
   IPAddressClaim claim = live_claim("IPv6");
   claim.addresses = {{"x", "2001:DB8::1"}};

@@ -146,7 +146,8 @@ TEST_F(Addresses, NotCompletedWhileAttached) {
 // --- live reads before what cannot be undone ---
 
 TEST_F(Addresses, ReclaimAsksTheServerFirst) {
-  make_address("a", "203.0.113.1", "public", k_gone, R"("phase":"Bound")");
+  make_address("a", "203.0.113.1", "public", k_gone, R"("phase":"Bound")",
+               R"(,"annotations":{"local.sdn.cozystack.io/recorded-uid":"uid-a"})");
   const kube::Key key{"address", "", "a"};
   world.execute(world.run(key));  // protection
   kube::Plan plan = world.run(key);
@@ -311,6 +312,87 @@ TEST_F(Addresses, ThousandsOfReleasedOnesOfOneClaimNameCostNothing) {
   settle();
   EXPECT_EQ(phase("web"), "Bound");
   EXPECT_EQ(world.writes, 4);
+}
+
+// --- §6.2: promised to nobody ---
+
+constexpr const char* k_driver_made = R"(,"finalizers":["driver/teardown"])";
+
+TEST_F(Addresses, WhatWasMadeForAClaimThatIsGoneIsLeftToItsDriver) {
+  make_address("a", "203.0.113.1", "public", k_gone, "", k_driver_made);
+  settle();
+  EXPECT_EQ(world.writes, 0);
+  // Its driver deletes it, and it waits for nothing of ours then.
+  world.remove<Address>("", "a");
+  settle();
+  EXPECT_EQ(world.writes, 0);
+  // By this policy it is deleted, promised or not.
+  make_address("b", "203.0.113.2", "public", k_gone_delete, "", k_driver_made);
+  settle();
+  EXPECT_TRUE(address("b")->meta.deleting);
+  EXPECT_EQ(address_phase("b"), "");
+}
+
+TEST_F(Addresses, WhatItsClaimNeverReportedIsLeftToItsDriver) {
+  make_claim("web", R"("className":"public")", R"("phase":"Pending")",
+             R"(,"finalizers":["local.sdn.cozystack.io/claim-protection"])");
+  make_address("a", "203.0.113.1", "public", claim_ref("web", "uid-web"), "", k_driver_made);
+  world.execute(world.run({"address", "", "a"}));  // seen and protected, not yet Bound
+  ASSERT_EQ(address_phase("a"), "");
+  world.remove<Claim>("t", "web");
+  settle();
+  EXPECT_EQ(claim("web"), nullptr);
+  EXPECT_EQ(address_phase("a"), "");
+  expect_quiet();
+  world.remove<Address>("", "a");
+  settle();
+  EXPECT_THAT(address("a")->meta.finalizers, ElementsAre("driver/teardown"));
+}
+
+// A write in flight may make it Bound.
+TEST_F(Addresses, AClaimDoesNotGoWhileAnAddressThatIsLeftToItsDriverIsBeingWritten) {
+  make_claim("web", R"("className":"public")", R"("phase":"Pending")",
+             R"(,"finalizers":["local.sdn.cozystack.io/claim-protection"])");
+  make_address("a", "203.0.113.1", "public", claim_ref("web", "uid-web"), "", k_driver_made);
+  world.execute(world.run({"address", "", "a"}));
+  const kube::Plan bound = world.run({"address", "", "a"});
+  ASSERT_EQ(bound.writes.size(), 1U);
+  world.begin_write({&Address::kind().resource, "", "a"});
+  world.remove<Claim>("t", "web");
+  EXPECT_TRUE(world.run({"claim", "t", "web"}).sends_nothing());
+  world.end_write({&Address::kind().resource, "", "a"});
+  world.execute(bound);
+  settle();
+  EXPECT_EQ(claim("web"), nullptr);
+  EXPECT_EQ(address_phase("a"), "Released");
+}
+
+TEST_F(Addresses, WhatItsClaimReportedIsReleasedThoughItWasNotSaidToBeBound) {
+  make_claim("web", R"("className":"public")", R"("phase":"Bound","addresses":[{"name":"a","address":"203.0.113.1"}])",
+             R"(,"finalizers":["local.sdn.cozystack.io/claim-protection"])");
+  make_address("a", "203.0.113.1", "public", claim_ref("web", "uid-web"), "", k_driver_made);
+  world.remove<Claim>("t", "web");
+  settle();
+  EXPECT_EQ(claim("web"), nullptr);
+  EXPECT_EQ(address_phase("a"), "Released");
+}
+
+// Copies of a backup from before the annotation, whose status was not restored; with their finalizers or without. They
+// get the annotation when their binding is intact (§9.6), and not before: it would make them look like new ones.
+TEST_F(Addresses, ACopyWithoutStatusAndAnnotationIsReleasedAndNotTakenForOneThatWasNeverPromised) {
+  for (const char* finalizers : {R"(,"finalizers":["local.sdn.cozystack.io/address-protection","driver/teardown"])",
+                                 R"(,"finalizers":["local.sdn.cozystack.io/address-protection"])", ""}) {
+    make_address("a", "203.0.113.1", "public", k_gone, "", finalizers);
+    settle();
+    EXPECT_EQ(address_phase("a"), "Released") << finalizers;
+    EXPECT_FALSE(address("a")->meta.annotations.contains(api::recorded_uid_annotation)) << finalizers;
+    expect_quiet();
+    change_address("a", R"({"spec":{"claimRef":null}})");
+    settle();
+    EXPECT_EQ(address_phase("a"), "Available");
+    EXPECT_EQ(address("a")->meta.annotations.get(api::recorded_uid_annotation), "uid-a");
+    world.vanish<Address>("", "a");
+  }
 }
 
 // A restored copy is not reclaimed because its claim is missing.

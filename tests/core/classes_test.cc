@@ -61,6 +61,61 @@ TEST_F(Classes, DefaultMovedTakesWaitingClaimsAlong) {
   expect_quiet();
 }
 
+constexpr const char* k_mark =
+    R"({"metadata":{"annotations":{"ipaddressclass.local.sdn.cozystack.io/is-default-class":"true"}}})";
+constexpr const char* k_unmark =
+    R"({"metadata":{"annotations":{"ipaddressclass.local.sdn.cozystack.io/is-default-class":"false"}}})";
+
+// The default moved after one half was bound, and before the claim's status said of which class.
+TEST_F(Classes, BothHalvesAreOfOneClassWhereverTheDefaultMoves) {
+  for (const char* status : {"", R"("phase":"Pending","className":"b")"}) {
+    make_class("a", "prov-a");
+    make_class("b", "prov-b", true);
+    make_address("a4", "203.0.113.1", "a", claim_ref("web", "uid-web"));
+    make_address("b6", "2001:db8::b", "b");
+    make_claim("web", R"("family":"Dual")", status);
+    settle();
+    EXPECT_EQ(phase("web"), "Pending") << status;
+    EXPECT_EQ(reported("web"), "203.0.113.1") << status;
+    EXPECT_EQ(claim("web")->status_className, "a") << status;
+    EXPECT_EQ(stamp("web"), "prov-a") << status;
+    EXPECT_EQ(ref("b6"), "") << status;
+    make_address("a6", "2001:db8::a", "a");
+    settle();
+    EXPECT_EQ(phase("web"), "Bound") << status;
+    EXPECT_EQ(ref("a6"), "t/web/uid-web") << status;
+    expect_quiet();
+    for (const char* name : {"a4", "a6", "b6"}) world.vanish<Address>("", name);
+    world.vanish<Claim>("t", "web");
+  }
+}
+
+// It moves while the patch that binds the first half is on its way.
+TEST_F(Classes, AHalfInFlightOfTheFormerDefaultKeepsTheOtherHalfWaiting) {
+  make_class("a", "prov-a", true);
+  make_class("b", "prov-b");
+  make_claim("web", R"("family":"Dual")");
+  settle();
+  make_address("a4", "203.0.113.1", "a");
+  make_address("b6", "2001:db8::b", "b");
+  for (const char* name : {"a4", "b6"}) world.settle({"address", "", name});
+  const kube::Plan binding = world.run({"match", "", "a/IPv4"});
+  ASSERT_EQ(binding.writes.size(), 1U);
+  world.change<api::ClassRead>("", "a", k_unmark);
+  world.change<api::ClassRead>("", "b", k_mark);
+  world.settle({"claim", "t", "web"});
+  EXPECT_EQ(stamp("web"), "prov-b");
+  EXPECT_TRUE(world.run({"match", "", "b/IPv6"}).writes.empty());
+  world.execute(binding);
+  settle();
+  EXPECT_EQ(stamp("web"), "prov-a");
+  EXPECT_EQ(ref("b6"), "");
+  make_address("a6", "2001:db8::a", "a");
+  settle();
+  EXPECT_EQ(phase("web"), "Bound");
+  EXPECT_EQ(reported("web"), "203.0.113.1 2001:db8::a");
+}
+
 TEST_F(Classes, DefaultBeingDeletedIsNone) {
   world.put<api::ClassRead>(
       R"({"metadata":{"name":"public","finalizers":["x/y"],"annotations":{"ipaddressclass.local.sdn.cozystack.io/is-default-class":"true"}},"spec":{"provisioner":"prov"}})");
