@@ -163,7 +163,11 @@ void AddressPass::explain() {
 std::string_view AddressPass::derive_phase() {
   const std::string_view now = address_.phase;
   if (now == api::phase::conflict || now == api::phase::lost) return now;  // §4.4
-  if (is_restored()) return now.empty() ? api::phase::pending : now;
+  if (is_restored()) {
+    // §9.7: an administrator has given it to a live claim by uid; as Released it would not be collected.
+    const bool is_given = holder_.relation == Relation::not_counted && now == api::phase::released;
+    return now.empty() || is_given ? api::phase::pending : now;
+  }
   if (!is_usable()) {
     const bool stays = now == api::phase::released && address_.claimRef;
     return stays ? now : api::phase::pending;

@@ -47,7 +47,7 @@ void ClaimPass::collect() { counting_ = count(view_, claim_); }
 bool ClaimPass::is_served(base::Family family) const {
   const api::IPAddress* address = counting_.of(family);
   return address != nullptr && address->phase != api::phase::lost &&
-         (is_signed(*address) || reported(claim_, family) != nullptr);
+         (is_signed(*address) || is_reported(claim_, *address));
 }
 
 // A reported family is never matched again: it comes back only with its address, or with one that an admin pre-binds.

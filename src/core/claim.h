@@ -42,7 +42,7 @@ class ClaimPass {
   bool complete();           // §3.4
   void report();             // §3.8
 
-  // Whether the family is served: counted, not Lost, and signed with our uid (or reported before).
+  // Whether the family is served: counted, not Lost, and signed with our uid (or the very one that was reported).
   bool is_served(base::Family family) const;
   bool is_protected() const;
 

@@ -119,7 +119,9 @@ std::optional<ClaimPass::Wait> ClaimPass::obstacle(const api::IPAddress& address
                                                     address.phase.empty() ? "not set" : address.phase,
                                                     address.associatedTo ? "and it is attached to a workload"
                                                                          : "or it is not reserved yet")};
-  if (usability(view_, address) != Usability::usable)
+  const Usability use = usability(view_, address);
+  if (use == Usability::undecided) return Wait{reason::address_not_available, "", true};
+  if (use != Usability::usable)
     return Wait{
         reason::address_not_available,
         fmt::format("IPAddress \"{}\" is not available: another object for the same IP takes precedence", name)};

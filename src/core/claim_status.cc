@@ -36,7 +36,9 @@ ClaimPass::Report ClaimPass::reported_addresses() const {
     const bool served = is_served(family);
     if (!served) report.all_served = false;
     // Reported even if it is Lost by now: the family was served, and nothing must be provisioned in its place.
-    const bool counts = address != nullptr && (before != nullptr || !address->claimRef->uid.empty());
+    // One that an administrator put in its place is reported when it is completed (§3.4), not while it is attached for
+    // somebody else.
+    const bool counts = address != nullptr && (is_reported(claim_, *address) || !address->claimRef->uid.empty());
     if (!counts && before == nullptr) continue;
     report.addresses.push_back(counts ? api::ReportedAddress{address->meta.name, address->address} : *before);
     if (served) continue;

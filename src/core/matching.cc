@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/classes.h"
 #include "core/controller.h"
 #include "core/indexes.h"
 
@@ -16,11 +17,15 @@ constexpr base::Duration k_retry_refused = std::chrono::seconds(30);
 
 // The claim behind a fact, if the family is still open. Its own pass comes before this one, but not while its writes
 // are in flight, so its facts may be behind.
-const api::IPAddressClaim* waiting_claim(kube::View& view, const kube::FactBucket::Value& fact, base::Family family) {
+const api::IPAddressClaim* waiting_claim(kube::View& view, const kube::FactBucket::Value& fact, base::Family family,
+                                         const std::string& class_name) {
   const auto* claim = view.get<api::IPAddressClaim>(fact.publisher.ns, fact.publisher.name);
   if (claim == nullptr || claim->meta.uid != Waiting::parse(fact.value).uid || claim->meta.deleting) return nullptr;
   if (!asks_for(*claim, family) || reported(*claim, family) != nullptr) return nullptr;
+  if (!claim->className.empty() && claim->className != class_name) return nullptr;
   const Counting counting = count(view, *claim);
+  // Its other half is of another class, which is the claim's then.
+  if (counting.any() && settled_class(*claim, counting) != class_name) return nullptr;
   const bool has_one = std::ranges::any_of(counting.collected, [&](const Collected& c) {
     return c.family == family && (c.verdict == Verdict::counts || c.verdict == Verdict::undecided);
   });
@@ -60,9 +65,8 @@ class MatchPass {
     const std::size_t most = std::min(k_portion, view_.count<api::IPAddress>(k_matchable, pair_)) + 1;
     std::size_t ready = 0;
     view_.each_fact(waiting_bucket(pair_), [&](std::string_view, const kube::FactBucket::Value& fact) {
-      const api::IPAddressClaim* claim = waiting_claim(view_, fact, family_);
+      const api::IPAddressClaim* claim = waiting_claim(view_, fact, family_, class_name_);
       if (claim == nullptr || !claim->addressName.empty()) return true;
-      if (!claim->className.empty() && claim->className != class_name_) return true;
       claims_.push_back({claim, Waiting::parse(fact.value).ready});
       if (claims_.back().ready) ++ready;
       return ready < most;
@@ -170,9 +174,8 @@ kube::Plan reconcile_named(const kube::Key& key, kube::View& view) {
   const auto value = value_of(*address);
   if (!value || usability(view, *address) != Usability::usable) return plan;
   view.each_fact(named_bucket(key.name), [&](std::string_view, const kube::FactBucket::Value& fact) {
-    const api::IPAddressClaim* claim = waiting_claim(view, fact, value->family());
+    const api::IPAddressClaim* claim = waiting_claim(view, fact, value->family(), address->className);
     if (claim == nullptr || claim->addressName != key.name) return true;
-    if (!claim->className.empty() && claim->className != address->className) return true;
     if (Waiting::parse(fact.value).ready) {
       plan.writes.push_back(bind(*address, *claim, "match-named"));
       plan.facts.push_back(binding_fact(*claim, value->family(), *address));

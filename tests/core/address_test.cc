@@ -395,6 +395,22 @@ TEST_F(Addresses, ACopyWithoutStatusAndAnnotationIsReleasedAndNotTakenForOneThat
   }
 }
 
+// §9.7
+TEST_F(Addresses, ARestoredCopyThatIsReleasedGoesToTheClaimWhoseUidAnAdministratorSets) {
+  make_address("a", "203.0.113.1", "public", k_gone, R"("phase":"Released")",
+               R"(,"annotations":{"local.sdn.cozystack.io/recorded-uid":"uid-before"})");
+  make_claim("gone", R"("className":"public")", "", R"(,"uid":"uid-next")");
+  settle();
+  ASSERT_EQ(phase("gone"), "Pending");
+  ASSERT_EQ(address_phase("a"), "Released");
+  change_address("a", R"({"spec":{"claimRef":{"uid":"uid-next"}}})");
+  settle();
+  EXPECT_EQ(phase("gone"), "Bound");
+  EXPECT_EQ(address_phase("a"), "Bound");
+  EXPECT_EQ(address("a")->meta.annotations.get(api::recorded_uid_annotation), "uid-a");
+  expect_quiet();
+}
+
 // A restored copy is not reclaimed because its claim is missing.
 TEST_F(Addresses, RestoredCopyWaits) {
   for (const char* spec : {k_gone, k_gone_delete}) {

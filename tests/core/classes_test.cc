@@ -116,6 +116,21 @@ TEST_F(Classes, AHalfInFlightOfTheFormerDefaultKeepsTheOtherHalfWaiting) {
   EXPECT_EQ(reported("web"), "203.0.113.1 2001:db8::a");
 }
 
+// A driver made the first half of the former default, and the claim's own pass has not come to it yet.
+TEST_F(Classes, MatchingLooksAtTheOtherHalfToo) {
+  make_class("a", "prov-a");
+  make_class("b", "prov-b", true);
+  make_claim("web", R"("family":"Dual")");
+  settle();
+  make_address("b6", "2001:db8::b", "b");
+  world.settle({"address", "", "b6"});
+  make_address("a4", "203.0.113.1", "a", claim_ref("web", "uid-web"));
+  EXPECT_TRUE(world.run({"match", "", "b/IPv6"}).writes.empty());
+  settle();
+  EXPECT_EQ(ref("b6"), "");
+  EXPECT_EQ(stamp("web"), "prov-a");
+}
+
 TEST_F(Classes, DefaultBeingDeletedIsNone) {
   world.put<api::ClassRead>(
       R"({"metadata":{"name":"public","finalizers":["x/y"],"annotations":{"ipaddressclass.local.sdn.cozystack.io/is-default-class":"true"}},"spec":{"provisioner":"prov"}})");

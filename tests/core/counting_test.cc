@@ -336,5 +336,23 @@ TEST_F(Counted, JuniorsOfGoneClaimsAreReclaimedByDeleteOnly) {
   expect_quiet();
 }
 
+// §3.4: what an administrator puts in the place of a lost one is not the claim's yet while it is attached for another.
+TEST_F(Counted, AReplacementThatIsStillAttachedIsNotReported) {
+  make_bound_pair("web", "a", "203.0.113.1");
+  world.vanish<Address>("", "a");
+  make_address("b", "203.0.113.2", "public", claim_ref("web"),
+               R"("phase":"Available","associatedTo":{"kind":"Service","namespace":"u","name":"former"})");
+  settle();
+  EXPECT_EQ(phase("web"), "Lost");
+  EXPECT_EQ(reported("web"), "203.0.113.1");
+  EXPECT_EQ(ref("b"), "t/web/");
+  change_address("b", R"({"status":{"associatedTo":null}})");
+  settle();
+  EXPECT_EQ(phase("web"), "Bound");
+  EXPECT_EQ(reported("web"), "203.0.113.2");
+  EXPECT_EQ(ref("b"), "t/web/uid-web");
+  expect_quiet();
+}
+
 }  // namespace
 }  // namespace core

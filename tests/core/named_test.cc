@@ -173,6 +173,21 @@ TEST_F(Named, StoredWithDualUnderAnOlderSchema) {
   expect_quiet();
 }
 
+// Which object stands for the IP is known in a moment: nothing is said that would have to be taken back.
+TEST_F(Named, SaysNothingWhileAnotherObjectForTheIPIsBeingWritten) {
+  make_address("a", "203.0.113.7");
+  make_address("b", "203.0.113.7");
+  settle();
+  const kube::Ref other{&Address::kind().resource, "", "b"};
+  world.begin_write(other);
+  make_named("web", "a", R"(,"className":"public")");
+  world.settle({"claim", "t", "web"});
+  EXPECT_EQ(bound_reason("web"), "");
+  world.end_write(other);
+  settle();
+  EXPECT_EQ(reported("web"), "203.0.113.7");
+}
+
 TEST_F(Named, NotWhileAMatchForTheClaimIsInFlight) {
   make_address("a", "203.0.113.7");
   make_address("b", "203.0.113.8");

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "api/conditions.h"
+#include "api/holds.h"
 #include "base/ip.h"
 #include "core/indexes.h"
 #include "core_sim.h"
@@ -39,7 +41,8 @@ class Snapshot {
 
 // What happened in all histories of a test: histories in which nothing happens prove nothing.
 struct Tally {
-  int bound = 0, lost = 0, released = 0, deleted = 0, surplus = 0, juniors = 0, crashes = 0;
+  int bound = 0, lost = 0, released = 0, deleted = 0, surplus = 0, juniors = 0, unpromised = 0, restored = 0,
+      crashes = 0;
 };
 
 class History {
@@ -125,7 +128,7 @@ class History {
   }
 
   void act() {
-    switch (random_.below(15)) {
+    switch (random_.below(17)) {
       case 0:
       case 1:
       case 2:
@@ -165,6 +168,12 @@ class History {
       case 14:
         change_classes();
         return;
+      case 15:
+        restore_address();
+        return;
+      case 16:
+        reserve();
+        return;
       default:
         return;
     }
@@ -185,6 +194,29 @@ class History {
     }
     sim_.make_address(name, ip, more, pick({"public", "public", "other"}),
                       chance(3) ? R"(,"finalizers":["driver.example/teardown"])" : "");
+  }
+
+  // A backup tool makes a copy of an address whose claim is gone; without status, and with its finalizers or without.
+  void restore_address() {
+    const std::string ref = fmt::format(R"("claimRef":{{"namespace":"{}","name":"{}","uid":"uid-before"}})",
+                                        pick({"t", "u"}), pick({"c0", "c1", "c2", "c3"}));
+    sim_.make_address(
+        pick({"a0", "a1", "a2", "a3", "a4", "a5"}), pick({"203.0.113.1", "203.0.113.2", "2001:db8::1"}),
+        fmt::format(R"(,"reclaimPolicy":"{}",{})", pick({"Retain", "Delete"}), ref), "public",
+        fmt::format(R"(,"annotations":{{"local.sdn.cozystack.io/recorded-uid":"address-uid-before"}}{})",
+                    pick({R"(,"finalizers":["local.sdn.cozystack.io/address-protection","driver.example/teardown"])",
+                          R"(,"finalizers":["local.sdn.cozystack.io/address-protection"])", ""})));
+  }
+
+  // A driver says whether it has an address; what others say stays.
+  void reserve() {
+    const std::string path = an_address();
+    const auto a = sim_.get<api::IPAddress>(path);
+    if (a == nullptr) return;
+    const auto list = api::updated_conditions(
+        a->conditions, {{api::condition::reserved, pick({"True", "False"}), "Driver", "says the driver"}}, 1,
+        "2026-01-01T00:00:00Z");
+    if (list) sim_.set_status(path, fmt::format(R"("conditions":{})", boost::json::serialize(*list)));
   }
 
   void driver_status() {
@@ -212,9 +244,16 @@ class History {
     }
   }
 
-  // A driver lets go of an address that is being deleted once no live claim holds it.
+  // A driver deletes what was promised to nobody (§6.2), and lets go of an address that is being deleted.
   void driver_teardown() {
     for (const AddressPtr& a : sim_.list<api::IPAddress>()) {
+      const ClaimPtr named = a->claimRef ? sim_.claim(a->claimRef->name, a->claimRef->ns) : nullptr;
+      const bool gone = named == nullptr || named->meta.uid != a->claimRef->uid;
+      if (gone && !a->meta.deleting && api::was_never_promised(*a, named.get())) {
+        sim_.remove(CoreSim::address_path(a->meta.name));
+        ++tally_.unpromised;
+        continue;
+      }
       if (!a->meta.deleting || !a->meta.has_finalizer("driver.example/teardown")) continue;
       boost::json::array rest;
       for (const std::string& f : a->meta.finalizers) {
@@ -303,7 +342,16 @@ class History {
 
   // Nobody changes a policy, and addresses are created only by what acts.
   void note_policies() {
-    for (const AddressPtr& a : sim_.list<api::IPAddress>()) policies_[a->meta.name] = a->reclaimPolicy;
+    const Snapshot now(sim_);
+    for (const AddressPtr& a : now.addresses) {
+      policies_[a->meta.name] = is_waiting_for_its_claim(now, *a) ? "kept (§9.2)" : a->reclaimPolicy;
+    }
+  }
+
+  static bool is_waiting_for_its_claim(const Snapshot& now, const api::IPAddress& a) {
+    const std::string* recorded = a.meta.annotations.find(api::recorded_uid_annotation);
+    return recorded != nullptr && *recorded != a.meta.uid && a.claimRef && !a.claimRef->uid.empty() &&
+           !now.by_uid.contains(a.claimRef->uid);
   }
 
   void check_at_rest() {
@@ -312,6 +360,11 @@ class History {
     for (const AddressPtr& a : now.addresses) {
       if (is_matchable(*a)) matchable.insert(pair_bucket(a->className, base::IpAddress::parse(a->address)->family()));
       EXPECT_NE(a->phase, "") << a->meta.name;
+      if (is_waiting_for_its_claim(now, *a) && !a->meta.deleting) {
+        ++tally_.restored;
+        const auto* says = kube::find_condition(a->conditions, "Restored");
+        EXPECT_TRUE(says != nullptr && says->status == "True") << a->meta.name << " waits and does not say so";
+      }
       if (!a->meta.deleting) {
         EXPECT_TRUE(a->meta.has_finalizer(api::address_protection)) << a->meta.name;
       }
@@ -378,11 +431,13 @@ void run_histories(std::uint64_t first, bool faults) {
     History(seed, faults, tally).run(200);
   }
   const std::string what =
-      fmt::format("bound {} lost {} released {} deleted {} surplus {} juniors {} crashes {}", tally.bound, tally.lost,
-                  tally.released, tally.deleted, tally.surplus, tally.juniors, tally.crashes);
+      fmt::format("bound {} lost {} released {} deleted {} surplus {} juniors {} unpromised {} restored {} crashes {}",
+                  tally.bound, tally.lost, tally.released, tally.deleted, tally.surplus, tally.juniors,
+                  tally.unpromised, tally.restored, tally.crashes);
   std::printf("%s\n", what.c_str());
   if (only != nullptr) return;
-  for (const int n : {tally.bound, tally.lost, tally.released, tally.deleted, tally.surplus, tally.juniors}) {
+  for (const int n : {tally.bound, tally.lost, tally.released, tally.deleted, tally.surplus, tally.juniors,
+                      tally.unpromised, tally.restored}) {
     EXPECT_GE(n, 1) << what;  // every situation comes up
   }
   EXPECT_EQ(tally.crashes > 100, faults) << what;
