@@ -169,7 +169,7 @@ class History {
         change_classes();
         return;
       case 15:
-        restore_address();
+        chance(2) ? restore_address() : create_too_late();
         return;
       case 16:
         reserve();
@@ -206,6 +206,18 @@ class History {
         fmt::format(R"(,"annotations":{{"local.sdn.cozystack.io/recorded-uid":"address-uid-before"}}{})",
                     pick({R"(,"finalizers":["local.sdn.cozystack.io/address-protection","driver.example/teardown"])",
                           R"(,"finalizers":["local.sdn.cozystack.io/address-protection"])", ""})));
+  }
+
+  // A driver makes an address for a claim that went a moment ago.
+  void create_too_late() {
+    const std::string ip = pick({"203.0.113.5", "2001:db8::5"});
+    const auto addresses = sim_.list<api::IPAddress>();
+    if (std::ranges::any_of(addresses, [&](const AddressPtr& a) { return a->address == ip; })) return;
+    sim_.make_address(
+        pick({"a0", "a1", "a2", "a3", "a4", "a5"}), ip,
+        fmt::format(R"(,"reclaimPolicy":"{}","claimRef":{{"namespace":"t","name":"{}","uid":"uid-of-one-that-went"}})",
+                    pick({"Retain", "Delete"}), pick({"c0", "c1"})),
+        "public", R"(,"finalizers":["driver.example/teardown"])");
   }
 
   // A driver says whether it has an address; what others say stays.
@@ -332,6 +344,10 @@ class History {
       }
     }
     sim_.world.forget_audit();
+    for (const AddressPtr& a : now.addresses) {
+      const bool too_late = a->claimRef && a->claimRef->uid == "uid-of-one-that-went";
+      ASSERT_FALSE(too_late && a->phase == "Released") << a->meta.name << " was promised to nobody (§6.2)";
+    }
     // What was bound once stays in its status, and never goes back to Pending.
     for (const ClaimPtr& c : now.claims) {
       bool& was_bound = was_bound_[c->meta.uid];
