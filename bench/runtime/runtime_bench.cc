@@ -1,9 +1,7 @@
 // What the runtime itself costs: without a network, with real decoders.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
-#include <malloc.h>
 
-#include <ctime>
 #include <deque>
 #include <map>
 
@@ -11,21 +9,10 @@
 #include "base/log.h"
 #include "kube/loop.h"
 #include "kube/work_queue.h"
+#include "runtime/bench.h"
 
 namespace kube {
 namespace {
-
-std::string claim_json(int i, int version, std::string_view ns, std::string_view finalizers, std::string_view status) {
-  return fmt::format(
-      R"({{"apiVersion":"local.sdn.cozystack.io/v1alpha1","kind":"IPAddressClaim","metadata":{{"name":"claim-{:06}","namespace":"{}",)"
-      R"("uid":"3f0c7a5e-0000-4000-8000-{:012}","resourceVersion":"{}","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z",)"
-      R"("annotations":{{"local.sdn.cozystack.io/provisioner":"metallb.drivers.local.sdn.cozystack.io",)"
-      R"("local.sdn.cozystack.io/recorded-uid":"3f0c7a5e-0000-4000-8000-{:012}"}},"finalizers":[{}],)"
-      R"("managedFields":[{{"manager":"kubectl","operation":"Update","apiVersion":"local.sdn.cozystack.io/v1alpha1","time":"2026-01-01T00:00:00Z",)"
-      R"("fieldsType":"FieldsV1","fieldsV1":{{"f:spec":{{".":{{}},"f:className":{{}},"f:family":{{}}}}}}}}]}},)"
-      R"("spec":{{"className":"public","family":"IPv4"}},"status":{{{}}}}})",
-      i, ns, i, version, i, finalizers, status);
-}
 
 std::vector<ObjectPtr> claims(int n, int version) {
   std::vector<ObjectPtr> all;
@@ -46,15 +33,6 @@ std::vector<IndexSpec> indexes() {
                      }});
   }
   return specs;
-}
-
-std::size_t heap() { return mallinfo2().uordblks; }
-
-// Of this thread, so that other processes do not count.
-double cpu_ms() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
 // The first list of 100,000 objects with three indexes, in slices; bytes and the longest slice.

@@ -10,8 +10,6 @@ namespace {
 
 namespace od = simdjson::ondemand;
 
-constexpr std::size_t k_excerpt_bytes = 240;
-
 // Reads a string value into `out`; anything else leaves it as it is.
 void read(simdjson::simdjson_result<od::value> value, std::string& out) {
   std::string_view text;
@@ -63,8 +61,9 @@ void read_details(simdjson::simdjson_result<od::value> value, ApiError& error) {
   });
 }
 
-// The beginning of a body that is no Status, on one line and printable.
-std::string excerpt(std::string_view body) {
+}  // namespace
+
+std::string excerpt(std::string_view body, std::size_t bytes) {
   std::string text;
   bool space = false;
   for (const char c : body) {
@@ -76,12 +75,10 @@ std::string excerpt(std::string_view body) {
     if (space) text += ' ';
     space = false;
     text += c;
-    if (text.size() >= k_excerpt_bytes) return text + "…";
+    if (text.size() >= bytes) return text + "…";
   }
   return text;
 }
-
-}  // namespace
 
 bool decode_status(std::string_view json, ApiError& error) {
   const simdjson::padded_string padded(json);

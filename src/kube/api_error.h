@@ -65,6 +65,9 @@ ApiError error_of(const TransportError& error);
 // The error of a failed answer; nothing for a 2xx.
 std::optional<ApiError> error_of(const Answer& answer);
 
+// The beginning of what a server sent instead of what was expected, on one line and printable.
+std::string excerpt(std::string_view body, std::size_t bytes = 240);
+
 // "connect", "tls", "timeout", … as in metric labels.
 std::string_view to_string(TransportError::Kind kind);
 

@@ -1,6 +1,7 @@
 // Where the API server is and who we are, resolved from a kubeconfig or from the pod we run in. Plain data.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,13 @@ struct TlsConfig {
   bool insecure = false;         // only when the kubeconfig says so
 };
 
+// What client-go calls credentialPluginPolicy and credentialPluginAllowlist.
+struct PluginPolicy {
+  enum class Type : std::uint8_t { allow_all, deny_all, allowlist };
+  Type type = Type::allow_all;
+  std::vector<std::string> allowlist = {};  // paths, or names that are looked up in PATH
+};
+
 // A credential plugin (client.authentication.k8s.io).
 struct ExecConfig {
   std::string api_version = {};
@@ -33,6 +41,7 @@ struct ExecConfig {
   bool provide_cluster_info = false;
   bool needs_terminal = false;           // interactiveMode: Always
   std::string cluster_config_json = {};  // the cluster's extension for plugins, as JSON; may be empty
+  PluginPolicy policy = {};              // of whoever starts the process; never read from a kubeconfig
 };
 
 struct Impersonation {

@@ -17,6 +17,8 @@
 namespace kube {
 namespace {
 
+constexpr base::Duration k_heartbeat = std::chrono::seconds(1);
+
 void init_curl() {
   static const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (code != CURLE_OK) throw std::runtime_error("libcurl cannot be initialised");
@@ -46,6 +48,7 @@ class CurlTransport final : public Transport {
     unary_.emplace(context_);
     streams_.emplace(context_, open_);
     if (context_.credentials->watches_files()) schedule_certificate_check();
+    beat();
     thread_ = std::thread([this] {
       block_signals();
       context_.io.run();
@@ -86,7 +89,14 @@ class CurlTransport final : public Transport {
     context_.io.post([this, stream] { streams_->close(stream); });
   }
 
+  std::shared_ptr<const base::Pulse> pulse() const override { return pulse_; }
+
  private:
+  void beat() {
+    pulse_->beat(context_.io.now());
+    context_.io.at(context_.io.now() + k_heartbeat, [this] { beat(); });
+  }
+
   void credentials_ready() {
     unary_->credentials_ready();
     streams_->credentials_ready();
@@ -103,6 +113,7 @@ class CurlTransport final : public Transport {
   }
 
   IoContext context_;
+  std::shared_ptr<base::Pulse> pulse_ = std::make_shared<base::Pulse>();
   std::shared_ptr<OpenStreams> open_;  // reactor's thread
   std::uint64_t last_stream_ = 0;      // reactor's thread
   std::optional<UnaryClient> unary_;

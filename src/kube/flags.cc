@@ -11,6 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+using Policy = PluginPolicy::Type;
+constexpr std::pair<std::string_view, Policy> k_policies[] = {
+    {"AllowAll", Policy::allow_all}, {"DenyAll", Policy::deny_all}, {"Allowlist", Policy::allowlist}};
 constexpr std::pair<std::string_view, base::Duration> k_units[] = {{"h", 1h}, {"m", 1min}, {"s", 1s}, {"ms", 1ms}};
 
 // A flag whose text is parsed by `parse(text, value)`; `known` says what would have been right.
@@ -77,6 +80,17 @@ void add_duration(CLI::App& app, const std::string& flag, base::Duration& value,
       ->default_str(format_duration(value));
 }
 
+base::Result<void> Flags::validate() const {
+  const bool listed = credential_plugins.type == Policy::allowlist;
+  if (listed && credential_plugins.allowlist.empty()) {
+    return base::fail("--credential-plugin-policy=Allowlist needs --credential-plugin-allowlist");
+  }
+  if (!listed && !credential_plugins.allowlist.empty()) {
+    return base::fail("--credential-plugin-allowlist needs --credential-plugin-policy=Allowlist");
+  }
+  return {};
+}
+
 void Flags::add_to(CLI::App& app) {
   const auto* cluster = "Cluster";
   app.add_option("--kubeconfig", kubeconfig,
@@ -86,6 +100,25 @@ void Flags::add_to(CLI::App& app) {
       ->group(cluster);
   app.add_option("--context", context, "Context of the kubeconfig to use instead of its current one")
       ->type_name("NAME")
+      ->group(cluster);
+  app.add_option_function<std::string>(
+         "--credential-plugin-policy",
+         [this](const std::string& text) {
+           const auto* found = std::ranges::find(k_policies, text, &std::pair<std::string_view, Policy>::first);
+           if (found == std::end(k_policies)) {
+             throw CLI::ValidationError("--credential-plugin-policy",
+                                        fmt::format("\"{}\" is none of AllowAll, DenyAll, Allowlist", text));
+           }
+           credential_plugins.type = found->second;
+         },
+         "Credential plugins that a kubeconfig may have run: AllowAll, DenyAll, Allowlist")
+      ->type_name("NAME")
+      ->default_str("AllowAll")
+      ->group(cluster);
+  app.add_option("--credential-plugin-allowlist", credential_plugins.allowlist,
+                 "With Allowlist: paths of plugins, or names that are looked up in PATH")
+      ->delimiter(',')
+      ->type_name("NAME,...")
       ->group(cluster);
   app.add_option("--kube-api-qps", kube_api_qps,
                  "Requests per second to the API server; 0 leaves it to the server's priority and fairness")

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "kube/client_config.h"
 
 namespace CLI {
 class App;
@@ -18,6 +19,7 @@ namespace kube {
 struct Flags {
   std::string kubeconfig;  // "": KUBECONFIG, the pod's service account, ~/.kube/config
   std::string context;
+  PluginPolicy credential_plugins;
   bool leader_elect = false;
   std::string leader_election_namespace;  // "": the pod's, else the kubeconfig context's
   base::Duration lease_duration = std::chrono::seconds(15);
@@ -31,6 +33,9 @@ struct Flags {
   int kube_api_burst = 0;   // 0: twice the qps
   std::size_t max_concurrent_reconciles = 64;
   base::Duration grace_period = std::chrono::seconds(30);  // of a shutdown
+
+  // What no single flag can say about itself; the error names the flag.
+  base::Result<void> validate() const;
 
   // Registers the flags. `*this` must outlive the parsing.
   void add_to(CLI::App& app);

@@ -82,6 +82,8 @@ base::Result<void> LeaderOptions::validate() const {
   return {};
 }
 
+const Resource& lease_resource() { return k_leases; }
+
 std::string leader_identity() {
   std::array<char, 256> host{};
   const char* pod = std::getenv("POD_NAME");  // NOLINT(concurrency-mt-unsafe): at start-up
@@ -408,6 +410,12 @@ bool Elector::leading() const { return impl_->leading; }
 
 base::MonoTime Elector::lease_until() const {
   return impl_->leading ? impl_->renewed_at + impl_->options.lease_duration : base::MonoTime{};
+}
+
+std::string Elector::lease_uid() const {
+  const auto* metadata = impl_->lease.if_contains("metadata");
+  const auto* uid = metadata != nullptr && metadata->is_object() ? metadata->as_object().if_contains("uid") : nullptr;
+  return uid != nullptr && uid->is_string() ? std::string(uid->as_string()) : std::string();
 }
 
 void Elector::release(std::function<void(bool)> done) { impl_->release(std::move(done)); }

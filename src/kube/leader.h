@@ -16,6 +16,7 @@
 #include "base/reactor.h"
 #include "base/result.h"
 #include "kube/transport.h"
+#include "kube/types.h"
 
 namespace kube {
 
@@ -31,6 +32,9 @@ struct LeaderOptions {
   // lease_duration > renew_deadline > k_jitter × retry_period, whole seconds of lease, names not empty.
   base::Result<void> validate() const;
 };
+
+// Leases' place in the API.
+const Resource& lease_resource();
 
 // "<pod or host name>_<uuid>". The environment's POD_NAME wins over the host name.
 std::string leader_identity();
@@ -73,6 +77,8 @@ class Elector {
   // No other process can hold the lease before this moment. A write may be sent only if its time-out ends before it. In
   // the past when not leading.
   base::MonoTime lease_until() const;
+  // Of the Lease as it was last seen; "" if it never was. For events about it.
+  std::string lease_uid() const;
   // Gives the lease back so that another takes over at once. Only when all guarded work has ended: leading() is false
   // from here on. `done(released)` is called once, within five seconds; at once (but not from within this call) if
   // there is nothing to give.

@@ -158,7 +158,7 @@ bool Loop::Impl::replacing() const {
 
 void Loop::Impl::collect() {
   changes_since_collect = 0;
-  state.collect();
+  state.collect(k_collect_at_once);
 }
 
 // A standby keeps no keys. When it begins to lead, what it has seen gives birth to them all, in slices.

@@ -19,8 +19,10 @@
 
 namespace kube {
 
-// Places that passes have asked for and objects have left are freed after so many passes and changes.
-inline constexpr std::size_t k_collect_after = 4096;
+// Places that passes have asked for and objects have left are looked through after so many passes and changes, and so
+// many of them at once: more than these bring about, so that the rest stays small.
+inline constexpr std::size_t k_collect_after = 512;
+inline constexpr std::size_t k_collect_at_once = 4096;
 
 // State, with the loop's clock and random source.
 class LoopState final : public State {

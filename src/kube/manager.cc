@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
-#include <atomic>
 #include <mutex>
 #include <utility>
 
 #include "base/log.h"
+#include "base/pulse.h"
 
 namespace kube {
 namespace {
@@ -21,7 +21,7 @@ constexpr base::Duration k_complain_every = std::chrono::seconds(60);
 
 // What the probes' thread may see.
 struct Published {
-  std::atomic<base::Duration::rep> beat{0};  // of the reactor, since the clock's epoch
+  base::Pulse pulse;  // of the reactor
   std::mutex mutex;
   std::string unready = "starting";  // guarded; "" = ready
 
@@ -34,6 +34,12 @@ struct Published {
     return unready.empty() ? std::nullopt : std::optional(unready);
   }
 };
+
+std::optional<std::string> standstill(const base::Pulse& pulse, base::MonoTime now) {
+  const base::Duration age = pulse.age(now);
+  if (age <= k_heart_stopped) return std::nullopt;
+  return fmt::format("it has not turned for {} s", age / std::chrono::seconds(1));
+}
 
 std::string name_of(const Resource& resource) {
   std::string name(resource.plural);
@@ -53,6 +59,7 @@ struct Manager::Impl : std::enable_shared_from_this<Manager::Impl> {
   std::string what_is_missing() const;
   void filled();
   void run_for_the_lease();
+  void won();
   void lost(std::string_view reason);
   void shut_down();
   void drained();
@@ -86,10 +93,7 @@ void Manager::Impl::open() {
   if (!options.leader_elect) return;
   registry.leading(options.lease.name, false);
   Elector::Listener listener;
-  listener.became_leader = [this] {
-    registry.leading(options.lease.name, true);
-    loop->set_leading(true);
-  };
+  listener.became_leader = [this] { won(); };
   listener.lost = [this](std::string_view reason) { lost(reason); };
   listener.observed_leader = [this](std::string_view who) {
     base::log::info("Observed leader", {kv("lease", options.lease.name), kv("leader", who)});
@@ -101,7 +105,7 @@ void Manager::Impl::open() {
 
 // Twice a second: what the probes' thread sees, and metrics that age.
 void Manager::Impl::beat() {
-  published->beat = reactor.now().time_since_epoch().count();
+  published->pulse.beat(reactor.now());
   const auto sources = loop->sources();
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const Store& store = *loop->state().stores()[i];
@@ -162,6 +166,19 @@ void Manager::Impl::run_for_the_lease() {
   } else {
     loop->set_leading(true);
   }
+}
+
+void Manager::Impl::won() {
+  registry.leading(options.lease.name, true);
+  // As client-go tells it, for people who look at the Lease.
+  EventNote event;
+  event.regarding = {&lease_resource(), options.lease.ns, options.lease.name};
+  event.regarding_uid = elector->lease_uid();
+  event.reason = "LeaderElection";
+  event.action = "LeaderElection";
+  event.note = options.lease.identity + " became leader";
+  loop->events().record(event);
+  loop->set_leading(true);
 }
 
 void Manager::Impl::lost(std::string_view reason) {
@@ -237,11 +254,10 @@ std::vector<ProbeCheck> Manager::healthz() const {
   const auto clock = impl_->options.clock;
   std::vector<ProbeCheck> checks;
   checks.push_back({"ping", [] { return std::optional<std::string>(); }});
-  checks.push_back({"loop", [published = impl_->published, clock]() -> std::optional<std::string> {
-                      const base::Duration age = clock().time_since_epoch() - base::Duration(published->beat.load());
-                      if (published->beat.load() == 0 || age <= k_heart_stopped) return std::nullopt;
-                      return fmt::format("it has not turned for {} s", age / std::chrono::seconds(1));
-                    }});
+  checks.push_back({"loop", [published = impl_->published, clock] { return standstill(published->pulse, clock()); }});
+  if (const auto pulse = impl_->transport.pulse()) {
+    checks.push_back({"transport", [pulse, clock] { return standstill(*pulse, clock()); }});
+  }
   if (impl_->elector) {
     checks.push_back(
         {"leader-election", [watchdog = impl_->elector->watchdog(), clock]() -> std::optional<std::string> {

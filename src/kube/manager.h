@@ -50,8 +50,8 @@ class Manager {
   void shut_down();
 
   Loop& loop();
-  // For the probe server; they may outlive the manager. Liveness: the reactor turns, and a leader renews. Readiness:
-  // the stores are filled and no shutdown is under way; a standby is ready.
+  // For the probe server; they may outlive the manager. Liveness: the reactor and the transport's thread turn, and a
+  // leader renews. Readiness: the stores are filled and no shutdown is under way; a standby is ready.
   std::vector<ProbeCheck> healthz() const;
   std::vector<ProbeCheck> readyz() const;
 

@@ -84,9 +84,10 @@ class WatchReceiver final : public StreamReceiver {
   Closed closed_;
 };
 
-ApiResult<ListPage> read_page(const Kind& kind, Answer answer) {
+ApiResult<ListPage> read_page(ListDecoder& decoder, const Answer& answer) {
   if (auto error = error_of(answer)) return std::unexpected(std::move(*error));
-  auto page = decode_list(kind, std::move(answer->body));
+  decoder.data(answer->body);
+  auto page = decoder.finish();
   if (page) return std::move(*page);
   ApiError error;
   error.message = std::move(page.error().message);
@@ -115,8 +116,10 @@ void Reflector::Impl::perform(WatchMachine::List list) {
   request.query = std::move(list.query);
   add_selectors(request.query);
   request.timeout = list.timeout;
-  transport.send(std::move(request), [kind = options.kind, weak = weak_from_this()](Answer answer) -> base::Task {
-    return [weak, page = read_page(*kind, std::move(answer))]() mutable {
+  auto decoder = std::make_shared<ListDecoder>(*options.kind);
+  request.sink = decoder;
+  transport.send(std::move(request), [decoder, weak = weak_from_this()](const Answer& answer) -> base::Task {
+    return [weak, page = read_page(*decoder, answer)]() mutable {
       const auto self = weak.lock();
       if (!self || self->stopped) return;
       if (page) self->alive();

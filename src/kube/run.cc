@@ -90,6 +90,7 @@ class Process {
     if (!controller) return refuse(what_, controller.error().message, 2);
     auto config = load_client_config(flags_.kubeconfig, Environment::of_process(), flags_.context);
     if (!config) return refuse(what_, config.error().message);
+    if (config->exec) config->exec->policy = flags_.credential_plugins;
     const LeaderOptions lease = lease_of(flags_, *controller, around_, *config);
     if (flags_.leader_elect) {
       if (auto valid = lease.validate(); !valid) return refuse(what_, valid.error().message, 2);
@@ -172,6 +173,7 @@ int run(const ControllerMain& what, int argc, const char* const* argv) {
   } catch (const CLI::ParseError& wrong) {
     return refuse(what, fmt::format("{} (--help lists the flags)", wrong.what()), 2);
   }
+  if (const auto valid = flags.validate(); !valid) return refuse(what, valid.error().message, 2);
   base::log::configure(flags.log_level, flags.log_format);
   const Surroundings around{pod_namespace()};
   return Process(what, flags, around).run();

@@ -52,7 +52,7 @@ FactBucket& FactTable::bucket(std::string_view name) {
   const auto [it, fresh] = buckets_.try_emplace(std::string(name));
   if (fresh) {
     it->second = std::make_unique<FactBucket>();
-    doubtful_.push_back(it->first);
+    doubt(it->first, *it->second);
   }
   return *it->second;
 }
@@ -92,26 +92,29 @@ void FactTable::change(const Key& publisher, const Fact& fact, bool add) {
     place.members.insert_or_assign(std::move(position), FactBucket::Value{fact.value, publisher});
   } else {
     place.members.erase(position);
-    if (place.members.empty()) doubtful_.push_back(fact.bucket);
+    if (place.members.empty()) doubt(fact.bucket, place);
   }
   listener_.touched(place.node);
   if (!fact.reader.reconciler.empty()) listener_.born(fact.reader);
 }
 
-void FactTable::collect() {
-  std::vector<std::string> kept;
-  std::ranges::sort(doubtful_);
-  doubtful_.erase(std::ranges::unique(doubtful_).begin(), doubtful_.end());
-  for (std::string& name : doubtful_) {
+void FactTable::doubt(const std::string& name, FactBucket& bucket) {
+  if (!std::exchange(bucket.doubtful, true)) doubtful_.push_back(name);
+}
+
+void FactTable::collect(std::size_t most) {
+  for (std::size_t n = std::min(most, doubtful_.size()); n > 0; --n) {
+    std::string name = std::move(doubtful_.front());
+    doubtful_.pop_front();
     const auto it = buckets_.find(name);
-    if (it == buckets_.end() || !it->second->members.empty()) continue;
-    if (it->second->node.unread()) {
+    if (!it->second->members.empty()) {
+      it->second->doubtful = false;
+    } else if (it->second->node.unread()) {
       buckets_.erase(it);
     } else {
-      kept.push_back(std::move(name));
+      doubtful_.push_back(std::move(name));
     }
   }
-  doubtful_ = std::move(kept);
 }
 
 State::State(const Controller& controller, Listener listener)
@@ -185,10 +188,10 @@ void State::forget(KeyId id) {
   graph_.forget(id);
 }
 
-void State::collect() {
+void State::collect(std::size_t most) {
   check(!graph_.in_pass(), "collecting within a pass");
-  for (const auto& store : stores_) store->collect();
-  facts_.collect();
+  for (const auto& store : stores_) store->collect(most);
+  facts_.collect(most);
 }
 
 void State::touched(const Node& node) {

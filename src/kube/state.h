@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -59,16 +60,17 @@ class FactTable {
   // Whether the key publishes anything now.
   bool publishes(KeyId id) const { return published_.contains(static_cast<std::uint32_t>(id)); }
   const std::vector<Fact>& published(KeyId id) const;
-  // Frees buckets that are empty and unread.
-  void collect();
+  // Frees buckets that are empty and unread; as Store::collect().
+  void collect(std::size_t most = SIZE_MAX);
 
  private:
   void change(const Key& publisher, const Fact& fact, bool add);
+  void doubt(const std::string& name, FactBucket& bucket);
 
   Listener listener_;
   std::unordered_map<std::string, std::unique_ptr<FactBucket>> buckets_;
   std::unordered_map<std::uint32_t, std::vector<Fact>> published_;
-  std::vector<std::string> doubtful_;
+  std::deque<std::string> doubtful_;
 };
 
 class State : public World {
@@ -110,8 +112,8 @@ class State : public World {
   Plan rehearse(KeyId key, KeyMemory memory, bool& same_reads);
   // Drops what the key read and published. Its number may be released after that.
   void forget(KeyId key);
-  // Frees what nobody reads any more. Not within a pass.
-  void collect();
+  // Frees what nobody reads any more, looking at no more than `most` places of each store. Not within a pass.
+  void collect(std::size_t most = SIZE_MAX);
 
  private:
   void touched(const Node& node);

@@ -13,12 +13,24 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/pulse.h"
 #include "base/reactor.h"
 
 namespace kube {
 
 // Requests of one lane share connections; lanes never wait for one another.
 enum class Lane : std::uint8_t { normal, lease };
+
+// Takes the body of a 2xx answer as it comes, where it may be too long to be kept as a whole. On the transport's
+// thread.
+class BodySink {
+ public:
+  virtual ~BodySink() = default;
+  // The request is sent (again): what came before does not count.
+  virtual void restart() = 0;
+  // A piece of the body, split anywhere.
+  virtual void data(std::string_view bytes) = 0;
+};
 
 struct Request {
   std::string method = "GET";
@@ -29,6 +41,9 @@ struct Request {
   base::Duration timeout = std::chrono::seconds(30);  // whole request; for streams: until the response headers
   Lane lane = Lane::normal;
   std::string accept = {};  // representations wanted; empty: application/json
+  // Where the body of a 2xx goes; Response::body is empty then. A transport that has the whole body at once may ignore
+  // it.
+  std::shared_ptr<BodySink> sink = {};
 
   bool idempotent() const { return method == "GET"; }
 };
@@ -80,6 +95,8 @@ class Transport {
   virtual StreamId open(Request request, std::unique_ptr<StreamReceiver> receiver, base::Duration idle) = 0;
   // After this no task of that stream runs any more. Closing an ended stream does nothing.
   virtual void close(StreamId stream) = 0;
+  // Of the thread that does the I/O: beats about once a second. Null if there is no such thread.
+  virtual std::shared_ptr<const base::Pulse> pulse() const { return nullptr; }
 };
 
 }  // namespace kube

@@ -24,6 +24,7 @@ struct FactBucket {
   };
   // (order, publishing key) → value
   std::map<std::pair<std::string, std::string>, Value> members;
+  bool doubtful = false;  // noted for FactTable::collect()
 };
 
 // What is kept for one key between passes, and offered through the view.

@@ -14,13 +14,6 @@ namespace od = simdjson::ondemand;
 static_assert(LineFramer::k_padding >= simdjson::SIMDJSON_PADDING);
 
 constexpr std::string_view k_initial_events_end = "k8s.io/initial-events-end";
-constexpr std::size_t k_excerpt_bytes = 120;
-
-std::string excerpt(std::string_view text) {
-  std::string shown;
-  for (const char c : text.substr(0, k_excerpt_bytes)) shown += c >= 0x20 && c < 0x7f ? c : '.';
-  return text.size() > k_excerpt_bytes ? shown + "…" : shown;
-}
 
 std::unexpected<base::Error> broken(std::string_view what, simdjson::error_code code, std::string_view text) {
   return base::fail(fmt::format("{} ({}): {}", what, simdjson::error_message(code), excerpt(text)));
@@ -95,37 +88,6 @@ base::Result<WatchEvent> read_event(const Kind& kind, od::parser& parser, simdjs
   return event;
 }
 
-base::Result<void> read_items(const Kind& kind, simdjson::simdjson_result<od::value> value,
-                              std::vector<ObjectPtr>& objects) {
-  if (value.is_null()) return {};
-  od::array items;
-  if (auto e = value.get_array().get(items)) return broken("items", e, {});
-  for (auto item : items) {
-    od::object object;
-    std::string_view json;
-    if (auto e = item.get_object().get(object)) return broken("an item of the list", e, {});
-    if (auto e = object.raw_json().get(json)) return broken("an item of the list", e, {});
-    auto decoded = kind.decode(json);
-    if (!decoded) return base::fail(fmt::format("{}: {}", kind.resource.kind, decoded.error().message));
-    objects.push_back(std::move(*decoded));
-  }
-  return {};
-}
-
-base::Result<void> read_list_meta(simdjson::simdjson_result<od::value> value, ListPage& page) {
-  od::object metadata;
-  if (auto e = value.get_object().get(metadata)) return broken("metadata", e, {});
-  for (auto field : metadata) {
-    std::string_view key;
-    std::string_view text;
-    if (auto e = field.unescaped_key().get(key)) return broken("metadata", e, {});
-    if (key != "resourceVersion" && key != "continue") continue;
-    if (auto e = field.value().get_string().get(text)) return broken(key, e, {});
-    (key == "continue" ? page.next : page.version).assign(text);
-  }
-  return {};
-}
-
 }  // namespace
 
 struct WatchDecoder::Impl {
@@ -160,31 +122,6 @@ base::Result<WatchEvent> decode_watch_event(const Kind& kind, std::string_view l
   const simdjson::padded_string padded(line);
   od::parser parser;
   return read_event(kind, parser, padded);
-}
-
-base::Result<ListPage> decode_list(const Kind& kind, std::string body) {
-  body.reserve(body.size() + simdjson::SIMDJSON_PADDING);
-  const simdjson::padded_string_view padded(body.data(), body.size(), body.capacity());
-  od::parser parser;
-  od::document document;
-  od::object list;
-  if (auto e = parser.iterate(padded).get(document)) return broken("not a list", e, body);
-  if (auto e = document.get_object().get(list)) return broken("not a list", e, body);
-  ListPage page;
-  bool has_items = false;
-  for (auto field : list) {
-    std::string_view key;
-    if (auto e = field.unescaped_key().get(key)) return broken("not a list", e, body);
-    base::Result<void> part;
-    if (key == "metadata") part = read_list_meta(field.value(), page);
-    if (key == "items") {
-      has_items = true;
-      part = read_items(kind, field.value(), page.objects);
-    }
-    if (!part) return std::unexpected(part.error());
-  }
-  if (!has_items || page.version.empty()) return base::fail("not a list: " + excerpt(body));
-  return page;
 }
 
 }  // namespace kube

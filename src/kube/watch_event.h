@@ -1,4 +1,4 @@
-// Decoding of what LIST and WATCH answer with: pages of objects, and the events of a stream. Runs on the I/O thread.
+// Decoding of what WATCH answers with: the events of a stream. Runs on the transport's thread.
 #pragma once
 
 #include <cstdint>
@@ -47,15 +47,5 @@ class WatchDecoder {
 
 // One document of a stream (no newline). Needs no padding.
 base::Result<WatchEvent> decode_watch_event(const Kind& kind, std::string_view line);
-
-// One page of a list.
-struct ListPage {
-  std::vector<ObjectPtr> objects;
-  std::string version;  // of the list
-  std::string next;     // continue token; "" on the last page
-};
-
-// Decodes "<Kind>List". Either all of its items or an error that names the first bad one.
-base::Result<ListPage> decode_list(const Kind& kind, std::string body);
 
 }  // namespace kube

@@ -24,6 +24,7 @@
 #include "base/random.h"
 #include "kube/api_error.h"
 #include "kube/backoff.h"
+#include "kube/list_decoder.h"
 #include "kube/watch_event.h"
 
 namespace kube {

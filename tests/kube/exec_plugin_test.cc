@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "kube/auth/plugin_policy.h"
+#include "kube/curl_transport.h"
 #include "kube/support/credentials_fixture.h"
 
 namespace kube::test {
@@ -108,6 +110,7 @@ TEST_F(CredentialsTest, T14_PluginsThatMisbehaveAreNamedWithTheirDefect) {
   EXPECT_THAT(message_of("echo 'no session, log in first' >&2; exit 3"),
               HasSubstr("ended with code 3: no session, log in first"));
   EXPECT_THAT(message_of("sleep 60 & sleep 60"), HasSubstr("did not end within 300 ms"));
+  EXPECT_THAT(message_of("exec >&- 2>&-; sleep 60"), HasSubstr("did not end within 300 ms"));
   EXPECT_THAT(message_of("yes"), HasSubstr("wrote more than"));
   EXPECT_THAT(message_of("echo hello"), HasSubstr("not a JSON object"));
   EXPECT_THAT(message_of("echo '{}'"), HasSubstr("want \"ExecCredential\""));
@@ -115,8 +118,55 @@ TEST_F(CredentialsTest, T14_PluginsThatMisbehaveAreNamedWithTheirDefect) {
       message_of(R"(echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{}}')"),
       HasSubstr("neither a token nor a client certificate"));
   EXPECT_THAT(message_of(print_token("a\\nb")), HasSubstr("line break"));
+  EXPECT_THAT(message_of(print_token("a\\u0000b")), HasSubstr("line break"));
   EXPECT_THAT(message_of(print_token("t", "tomorrow")), HasSubstr("RFC 3339"));
   EXPECT_EQ(server.connections(), 0);
+}
+
+TEST_F(CredentialsTest, ThePolicySaysWhichPluginsMayRun) {
+  TokenServer tokens("T");
+  ClientConfig config = config_for(tokens.server);
+  config.exec = plugin(print_token("T"));
+  const std::string path = config.exec->command;
+  const std::string other = files.write_script("other", "true");
+  using Policy = PluginPolicy;
+  const auto refusal = [&](Policy policy) -> std::string {
+    config.exec->policy = std::move(policy);
+    auto transport = make_transport(config, reactor, options);
+    return transport ? "" : transport.error().message;
+  };
+  const std::string refused = "the credential plugin \"" + path + "\" is not allowed: ";
+  EXPECT_EQ(refusal({Policy::Type::deny_all, {}}), refused + "the policy is DenyAll");
+  EXPECT_EQ(refusal({Policy::Type::allowlist, {other, "plugin", "no-such-plugin", ""}}),
+            refused + path + " is not on the allowlist");
+  EXPECT_EQ(runs(), 0);
+  EXPECT_EQ(refusal({Policy::Type::allowlist, {other, files.path().string() + "/./plugin"}}), "");
+  connect(config);
+  EXPECT_EQ(status_of(get("/a")), 200);
+  EXPECT_EQ(runs(), 1);
+
+  // A name is what PATH makes of it.
+  EXPECT_EQ(look_path("no-such-plugin"), std::nullopt);
+  ASSERT_TRUE(look_path("sh"));
+  config.exec->command = *look_path("sh");
+  EXPECT_EQ(refusal({Policy::Type::allowlist, {"sh"}}), "");
+  config.exec->command = "no-such-plugin";
+  EXPECT_THAT(refusal({Policy::Type::allowlist, {"no-such-plugin"}}), HasSubstr("was not found"));
+}
+
+TEST_F(CredentialsTest, AnAllowedPluginThatIsReplacedByALinkElsewhereIsComparedAnew) {
+  TokenServer tokens("T");
+  ClientConfig config = config_for(tokens.server);
+  config.exec = plugin(print_token("T", "2001-01-01T00:00:00Z"));
+  config.exec->policy = {PluginPolicy::Type::allowlist, {config.exec->command}};
+  options.exec_min_interval = milliseconds(1);
+  connect(config);
+  EXPECT_EQ(status_of(get("/a")), 200);
+  std::filesystem::remove(config.exec->command);
+  run_for(milliseconds(5));
+  get("/a");
+  EXPECT_EQ(runs(), 1);
+  EXPECT_EQ(observer->count("exec client_internal_error"), 1);
 }
 
 TEST_F(CredentialsTest, T15_A401IsAnsweredByOneAttemptWithFreshCredentials) {

@@ -67,6 +67,7 @@ TEST(Flags, BadValuesAreNamed) {
   for (const auto& [arg, said] : std::initializer_list<std::pair<std::string, std::string>>{
            {"--log-level=loud", "loud"},
            {"--log-format=xml", "xml"},
+           {"--credential-plugin-policy=deny", "\"deny\" is none of AllowAll, DenyAll, Allowlist"},
            {"--leader-election-retry-period=2", "\"2\" is no duration"},
            {"--leader-election-lease-duration=10ms", "less than 1s"},
            {"--max-concurrent-reconciles=0", "0"},
@@ -92,6 +93,23 @@ ControllerMain main_of(base::Result<Controller> built) {
 int run_with(std::vector<const char*> args, base::Result<Controller> built = Controller{}) {
   args.insert(args.begin(), "x-controller");
   return run(main_of(std::move(built)), static_cast<int>(args.size()), args.data());
+}
+
+TEST(Flags, CredentialPluginsAreLimitedAsInKubectl) {
+  Flags flags;
+  EXPECT_EQ(parse(flags, {"--credential-plugin-policy=Allowlist", "--credential-plugin-allowlist=a,/b/c",
+                          "--credential-plugin-allowlist=d"}),
+            "");
+  EXPECT_EQ(flags.credential_plugins.type, PluginPolicy::Type::allowlist);
+  EXPECT_EQ(flags.credential_plugins.allowlist, (std::vector<std::string>{"a", "/b/c", "d"}));
+  EXPECT_TRUE(flags.validate());
+  Flags denied;
+  EXPECT_EQ(parse(denied, {"--credential-plugin-policy=DenyAll"}), "");
+  EXPECT_TRUE(denied.validate());
+  denied.credential_plugins.allowlist = {"a"};
+  EXPECT_FALSE(denied.validate());
+  denied.credential_plugins = {PluginPolicy::Type::allowlist, {}};
+  EXPECT_FALSE(denied.validate());
 }
 
 TEST(Run, HelpAndVersion) {

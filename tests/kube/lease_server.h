@@ -53,6 +53,7 @@ struct LeaseServer {
 
  private:
   Response store(boost::json::object body, int code) {
+    body["metadata"].as_object()["uid"] = "lease-uid";
     body["metadata"].as_object()["resourceVersion"] = std::to_string(++version);
     lease = std::move(body);
     return ok(code);

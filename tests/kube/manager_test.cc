@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/json.hpp>
+
 #include "kube/lease_server.h"
 #include "kube/manual_reactor.h"
 #include "support/thing.h"
@@ -20,6 +22,13 @@ struct Server final : Transport {
   explicit Server(ManualReactor& r) : reactor(r) {}
 
   void send(Request request, Receiver receiver) override {
+    if (request.path.ends_with("/events")) {
+      events.push_back(boost::json::parse(request.body).as_object());
+      Response created;
+      created.status = 201;
+      reactor.post(receiver(created));
+      return;
+    }
     if (request.lane != Lane::lease) {
       writes.emplace_back(std::move(request), std::move(receiver));
       return;
@@ -48,6 +57,7 @@ struct Server final : Transport {
     return StreamId{1};
   }
   void close(StreamId) override {}
+  std::shared_ptr<const base::Pulse> pulse() const override { return io; }
   void answer_write() {
     Response done;
     done.status = 200;
@@ -61,6 +71,8 @@ struct Server final : Transport {
   ManualReactor& reactor;
   LeaseServer lease;
   std::vector<std::pair<Request, Receiver>> writes;
+  std::vector<boost::json::object> events;
+  std::shared_ptr<base::Pulse> io = std::make_shared<base::Pulse>();
   std::unique_ptr<StreamReceiver> stream;
   bool served = true;
   bool answers = true;
@@ -135,6 +147,20 @@ TEST_F(ManagerTest, FillsThenRunsForTheLeaseThenWorks) {
   EXPECT_NE(registry->expose().find("leader_election_master_status{name=\"lock\"} 1"), std::string::npos);
   EXPECT_NE(registry->expose().find("informer_objects{group=\"tests.example\",resource=\"things\",version=\"v1\"} 1"),
             std::string::npos);
+}
+
+TEST_F(ManagerTest, TheNewLeaderIsAnEventOnTheLease) {
+  start();
+  reactor.advance(1min);
+  ASSERT_EQ(server.events.size(), 1U);
+  const boost::json::object& event = server.events.front();
+  EXPECT_EQ(event.at("reason"), "LeaderElection");
+  EXPECT_EQ(event.at("type"), "Normal");
+  EXPECT_EQ(event.at("note"), "me became leader");
+  EXPECT_EQ(event.at("metadata").at("namespace"), "sys");
+  EXPECT_EQ(
+      boost::json::serialize(event.at("regarding")),
+      R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","name":"lock","uid":"lease-uid","namespace":"sys"})");
 }
 
 TEST_F(ManagerTest, MissingKindsAreNamedAndWaitedFor) {
@@ -217,6 +243,18 @@ TEST_F(ManagerTest, ALostLeaseEndsTheProcessAtOnce) {
   EXPECT_FALSE(manager->loop().leading());
   reactor.advance(1min);
   EXPECT_EQ(exits.size(), 1U);
+}
+
+TEST_F(ManagerTest, LivenessSeesATransportThatStandsStill) {
+  start();
+  EXPECT_EQ(unhealthy(), "") << "it has not begun";
+  server.io->beat(reactor.now());
+  reactor.advance(30s);
+  EXPECT_EQ(unhealthy(), "");
+  reactor.advance(1s);
+  EXPECT_EQ(unhealthy(), "transport: it has not turned for 31 s; ");
+  server.io->beat(reactor.now());
+  EXPECT_EQ(unhealthy(), "");
 }
 
 TEST_F(ManagerTest, T62_LivenessSeesALoopThatStandsStill) {

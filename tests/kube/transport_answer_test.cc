@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <thread>
 
 #include "kube/support/fake_server.h"
 #include "kube/support/transport_fixture.h"
@@ -23,6 +24,59 @@ int status_of(const Answer& answer) {
 }
 
 class Answers : public TransportFixture, public testing::Test {};
+
+// Keeps what comes, and says so.
+struct Sink final : BodySink {
+  void restart() override {
+    text.clear();
+    ++restarts;
+  }
+  void data(std::string_view bytes) override { text += bytes; }
+  std::string text;
+  int restarts = 0;
+};
+
+TEST_F(Answers, ASinkTakesTheBodyOfWhatWasAskedForAndNothingElse) {
+  std::atomic<int> seen = 0;
+  FakeServer server([&](FakeExchange& exchange) {
+    if (exchange.request.target == "/missing") return exchange.respond(404, "not here");
+    if (++seen == 1) return exchange.respond(429, "busy", {{"Retry-After", "0"}});
+    exchange.start_stream();
+    exchange.chunk("first,");
+    if (seen == 2) return exchange.reset();
+    exchange.chunk("second");
+    exchange.end_stream();
+  });
+  connect(server.url());
+  const auto sink = std::make_shared<Sink>();
+  Request request{.path = "/a", .sink = sink};
+  const Answer answer = call(request);
+  EXPECT_EQ(status_of(answer), 200);
+  EXPECT_EQ(answer->body, "");
+  EXPECT_EQ(sink->text, "first,second") << "of the last attempt alone";
+  EXPECT_EQ(sink->restarts, 3);
+  EXPECT_EQ(observer->reports().back().response_bytes, 12u);
+  request.path = "/missing";
+  const Answer refusal = call(request);
+  EXPECT_EQ(status_of(refusal), 404);
+  EXPECT_EQ(refusal->body, "not here");
+  EXPECT_EQ(sink->text, "");
+}
+
+TEST_F(Answers, ThePulseTellsWhetherTheThreadTurns) {
+  FakeServer server([](FakeExchange& exchange) { exchange.respond(200); });
+  connect(server.url());
+  const auto pulse = transport().pulse();
+  ASSERT_NE(pulse, nullptr);
+  std::atomic<bool> hang = true;
+  transport().send({.path = "/a"}, [&](Answer) -> base::Task {
+    while (hang) std::this_thread::yield();
+    return [] {};
+  });
+  EXPECT_TRUE(run_until([&] { return pulse->age(reactor.now()) > milliseconds(2500); }));
+  hang = false;
+  EXPECT_TRUE(run_until([&] { return pulse->age(reactor.now()) < seconds(1); }));
+}
 
 TEST_F(Answers, T08_RetryAfterIsObeyedWithinTheTimeout) {
   std::atomic<int> refusals = 2;

@@ -116,36 +116,5 @@ TEST(WatchEvent, MutatedStreamsNeverCrash) {
   }
 }
 
-TEST(List, ADecodedPage) {
-  const std::string body =
-      R"({"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"90","continue":"tok\"en","remainingItemCount":3},"items":[)" +
-      widget_json(*widget("a", 7, "u1", 4)) + ",\n" + widget_json(*widget("b", 8)) + "]}";
-  const auto page = decode_list(widget_kind(), body);
-  ASSERT_TRUE(page);
-  EXPECT_EQ(page->version, "90");
-  EXPECT_EQ(page->next, "tok\"en");
-  ASSERT_EQ(page->objects.size(), 2U);
-  EXPECT_EQ(static_cast<const Widget&>(*page->objects[0]).size, 4);
-  EXPECT_EQ(page->objects[1]->meta.name, "b");
-}
-
-TEST(List, ItemsMayStandBeforeMetadataAndBeNull) {
-  const auto page = decode_list(widget_kind(), R"({"items":null,"metadata":{"resourceVersion":"9"}})");
-  ASSERT_TRUE(page);
-  EXPECT_TRUE(page->objects.empty());
-  EXPECT_EQ(page->version, "9");
-}
-
-TEST(List, NothingButAWholeListIsAccepted) {
-  for (const std::string bad :
-       {"", "<html>", "{}", "[]", R"({"items":[]})", R"({"items":[],"metadata":{}})",
-        R"({"items":[{}],"metadata":{"resourceVersion":"9"}})", R"({"items":[7],"metadata":{"resourceVersion":"9"}})",
-        R"({"items":{},"metadata":{"resourceVersion":"9"}})",
-        R"({"kind":"Status","metadata":{"resourceVersion":"9"},"code":200})",
-        R"({"metadata":{"resourceVersion":"9"},"items":[)"}) {
-    EXPECT_FALSE(decode_list(widget_kind(), bad)) << bad;
-  }
-}
-
 }  // namespace
 }  // namespace kube::watch_test

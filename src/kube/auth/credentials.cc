@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "kube/auth/base64.h"
 #include "kube/auth/exec_plugin.h"
+#include "kube/auth/plugin_policy.h"
 #include "kube/file.h"
 
 namespace kube {
@@ -94,7 +95,9 @@ base::Result<std::unique_ptr<Credentials>> Credentials::create(const ClientConfi
                                                                std::function<void()> on_ready) {
   auto credentials = std::unique_ptr<Credentials>(new Credentials(config, options));
   if (auto ok = credentials->start(std::chrono::steady_clock::now()); !ok) return std::unexpected(ok.error());
-  if (config.exec) credentials->exec_ = std::make_unique<ExecPlugin>(config, options, std::move(on_ready));
+  if (!config.exec) return credentials;
+  if (auto command = permitted_command(*config.exec); !command) return std::unexpected(command.error());
+  credentials->exec_ = std::make_unique<ExecPlugin>(config, options, std::move(on_ready));
   return credentials;
 }
 

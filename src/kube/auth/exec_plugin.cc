@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "kube/auth/base64.h"
+#include "kube/auth/plugin_policy.h"
 #include "kube/auth/process.h"
 #include "kube/file.h"
 
@@ -112,7 +113,7 @@ base::Result<ExecCredential> parse_exec_credential(std::string_view output, std:
   if (credential.token.empty() && credential.certificate.empty()) {
     return base::fail("printed neither a token nor a client certificate");
   }
-  if (credential.token.find_first_of("\r\n") != std::string::npos)
+  if (credential.token.find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos)
     return base::fail("printed a token with a line break");
   if (const std::string text = text_of(status->get_object(), "expirationTimestamp"); !text.empty()) {
     credential.expires = parse_time(text);
@@ -224,7 +225,12 @@ ExecPlugin::Outcome ExecPlugin::run(const std::stop_token& stop) const {
     report(1, "client_internal_error");
     return failed("has interactiveMode Always, but a controller has no terminal for it");
   }
-  ProcessSpec spec{.command = exec.command, .args = exec.args, .env = exec.env, .timeout = timeout_};
+  auto command = permitted_command(exec);
+  if (!command) {
+    report(1, "client_internal_error");
+    return std::unexpected(std::move(command.error()));
+  }
+  ProcessSpec spec{.command = std::move(*command), .args = exec.args, .env = exec.env, .timeout = timeout_};
   spec.env.emplace_back("KUBERNETES_EXEC_INFO", exec_info(exec, config_));
   const auto result = run_process(spec, stop);
   if (!result && result.error().kind == ProcessFailure::not_found) {

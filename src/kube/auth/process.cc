@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <optional>
 #include <system_error>
 
 namespace kube {
@@ -111,13 +112,8 @@ class Collector {
 
   std::expected<void, ProcessError> collect(const std::stop_token& stop, ProcessResult& into) {
     while (output_.get() >= 0 || errors_.get() >= 0) {
-      if (stop.stop_requested()) return std::unexpected(ProcessError{ProcessFailure::stopped, "stopped"});
-      if (std::chrono::steady_clock::now() >= deadline_) {
-        return std::unexpected(
-            ProcessError{ProcessFailure::timed_out,
-                         fmt::format("did not end within {} ms",
-                                     std::chrono::duration_cast<std::chrono::milliseconds>(spec_.timeout).count())});
-      }
+      if (stop.stop_requested()) return std::unexpected(stopped());
+      if (std::chrono::steady_clock::now() >= deadline_) return std::unexpected(timed_out());
       std::array<pollfd, 2> fds{pollfd{output_.get(), POLLIN, 0}, pollfd{errors_.get(), POLLIN, 0}};
       poll(fds.data(), fds.size(), 20);
       if (fds[0].revents != 0) drain(output_, into.output, spec_.max_output + 1);
@@ -128,6 +124,13 @@ class Collector {
       }
     }
     return {};
+  }
+
+  base::MonoTime deadline() const { return deadline_; }
+  static ProcessError stopped() { return {ProcessFailure::stopped, "stopped"}; }
+  ProcessError timed_out() const {
+    const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(spec_.timeout);
+    return {ProcessFailure::timed_out, fmt::format("did not end within {} ms", timeout.count())};
   }
 
  private:
@@ -149,11 +152,26 @@ class Collector {
   Fd errors_;
 };
 
+int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+
+// Waits for a program that has been killed.
 int wait_for(pid_t pid) {
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return exit_code_of(status);
+}
+
+// Waits for a program that has closed its output; nothing if it goes on all the same until `deadline` or `stop`.
+std::optional<int> wait_for(pid_t pid, base::MonoTime deadline, const std::stop_token& stop) {
+  while (true) {
+    int status = 0;
+    const pid_t ended = waitpid(pid, &status, WNOHANG);
+    if (ended == pid) return exit_code_of(status);
+    if (ended < 0 && errno != EINTR) return 0;  // somebody else has waited for it
+    if (stop.stop_requested() || std::chrono::steady_clock::now() >= deadline) return std::nullopt;
+    poll(nullptr, 0, 5);
+  }
 }
 
 }  // namespace
@@ -172,11 +190,18 @@ std::expected<ProcessResult, ProcessError> run_process(const ProcessSpec& spec, 
   output.write.reset();
   errors.write.reset();
   ProcessResult result;
-  const auto collected = Collector(spec, std::move(output.read), std::move(errors.read)).collect(stop, result);
-  if (!collected) kill(-pid, SIGKILL);
-  result.exit_code = wait_for(pid);
-  if (!collected) return std::unexpected(collected.error());
-  return result;
+  Collector collector(spec, std::move(output.read), std::move(errors.read));
+  auto collected = collector.collect(stop, result);
+  if (collected) {
+    if (const auto code = wait_for(pid, collector.deadline(), stop)) {
+      result.exit_code = *code;
+      return result;
+    }
+    collected = std::unexpected(stop.stop_requested() ? collector.stopped() : collector.timed_out());
+  }
+  kill(-pid, SIGKILL);
+  wait_for(pid);
+  return std::unexpected(collected.error());
 }
 
 }  // namespace kube

@@ -18,6 +18,8 @@ namespace {
 // Room behind a body that lets a JSON parser read past its end without copying it.
 constexpr std::size_t k_padding = 64;
 constexpr std::size_t k_max_reserve = 64 << 20;
+// Of an answer that is kept as a whole. Lists go to a sink; a single object is a few megabytes at most.
+constexpr std::size_t k_max_body = 256 << 20;
 
 long milliseconds(base::Duration duration) {
   return static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(duration).count());
@@ -169,6 +171,7 @@ void CurlTransfer::prepare(Use use) {
   use_ = std::move(use);
   head_ = ResponseHead();
   body_.clear();
+  too_long_ = false;
   error_[0] = '\0';
   const Request& request = *use_.request;
   curl_easy_setopt(handle_, CURLOPT_URL, use_.url.c_str());
@@ -186,7 +189,7 @@ void CurlTransfer::prepare(Use use) {
   }
   const bool plain_get = request.body.empty() && request.method == "GET";
   curl_easy_setopt(handle_, CURLOPT_CUSTOMREQUEST, plain_get ? nullptr : request.method.c_str());
-  const bool compressed = setup_.options.compression && !setup_.config.disable_compression && !on_body_;
+  const bool compressed = setup_.options.compression && !setup_.config.disable_compression && use_.compress;
   curl_easy_setopt(handle_, CURLOPT_ACCEPT_ENCODING, compressed ? "gzip" : nullptr);
 }
 
@@ -217,6 +220,8 @@ TransportError CurlTransfer::error(CURLcode code) const {
   error.sent = was_sent();
   const std::string_view detail = error_[0] != '\0' ? std::string_view(error_.data()) : curl_easy_strerror(code);
   error.message = fmt::format("{} {}: {}", use_.request->method, setup_.endpoint.host, detail);
+  if (too_long_)
+    error.message = fmt::format("{} {}: the answer is too long", use_.request->method, setup_.endpoint.host);
   if (code == CURLE_ABORTED_BY_CALLBACK) {
     error.message = fmt::format("{} {}: the connection was lost after the request had been sent", use_.request->method,
                                 setup_.endpoint.host);
@@ -242,7 +247,9 @@ void CurlTransfer::reserve_body() {
 std::size_t CurlTransfer::body_piece(char* data, std::size_t size, std::size_t count, void* self) {
   auto& transfer = *static_cast<CurlTransfer*>(self);
   const std::string_view piece(data, size * count);
-  if (transfer.on_body_) return transfer.on_body_(piece) ? piece.size() : 0;
+  if (transfer.on_body_ && transfer.on_body_(piece)) return piece.size();
+  transfer.too_long_ = piece.size() > k_max_body - transfer.body_.size();
+  if (transfer.too_long_) return 0;
   if (transfer.body_.empty()) transfer.reserve_body();
   transfer.body_ += piece;
   return piece.size();

@@ -63,9 +63,10 @@ class CurlTransfer {
     base::Duration timeout{};  // whole transfer; zero: none
     bool fresh_connection = false;
     bool http2 = true;
+    bool compress = true;  // if the options want it
     void* owner = nullptr;
   };
-  // Pieces of a body, as they come. False ends the transfer.
+  // Pieces of a body, as they come. False: not taken, it belongs into body().
   using OnBody = std::function<bool(std::string_view)>;
 
   explicit CurlTransfer(const TransferSetup& setup);
@@ -74,7 +75,7 @@ class CurlTransfer {
   CurlTransfer& operator=(const CurlTransfer&) = delete;
 
   void prepare(Use use);
-  // Before prepare(): pieces go there instead of into body().
+  // Before prepare(): pieces go there, and into body() only if they are not taken.
   void on_body(OnBody callback) { on_body_ = std::move(callback); }
   // Called at the end of each header block.
   void on_head(std::function<void()> callback) { on_head_ = std::move(callback); }
@@ -91,6 +92,8 @@ class CurlTransfer {
 
   // Meaningful once the transfer has ended.
   bool was_sent() const;
+  // The body was longer than any answer that is kept as a whole may be.
+  bool too_long() const { return too_long_; }
   TransportError error(CURLcode code) const;
 
  private:
@@ -111,6 +114,7 @@ class CurlTransfer {
   std::function<void()> on_head_;
   ResponseHead head_;
   std::string body_;
+  bool too_long_ = false;
   std::array<char, CURL_ERROR_SIZE> error_{};
 };
 

@@ -89,6 +89,7 @@ void StreamClient::launch(Stream& stream) {
                             .headers = context_.headers_for(stream.credential, stream.request),
                             .credential = stream.credential,
                             .http2 = false,
+                            .compress = false,
                             .owner = &stream});
   stream.transfer->on_head([this, &stream] { note_opened(stream); });
   stream.lane->add(stream.transfer->handle());

@@ -43,7 +43,6 @@ class StreamClient {
     bool opened = false;
     bool waits_for_credentials = false;
     bool reauthorised = false;
-    std::uint64_t bytes = 0;
     CredentialPtr credential;
     std::unique_ptr<CurlLane> lane;
     std::unique_ptr<CurlTransfer> transfer;

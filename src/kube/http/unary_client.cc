@@ -92,6 +92,11 @@ void UnaryClient::launch(Exchange& exchange) {
   exchange.launched = context_.io.now();
   exchange.transfer = take_transfer();
   exchange.lane = &lane_for(exchange);
+  if (exchange.request.sink) {
+    exchange.received = 0;
+    exchange.request.sink->restart();
+    exchange.transfer->on_body([&exchange](std::string_view piece) { return take_piece(exchange, piece); });
+  }
   exchange.transfer->prepare({.request = &exchange.request,
                               .url = context_.setup.endpoint.url(exchange.request),
                               .headers = context_.headers_for(exchange.credential, exchange.request),
@@ -100,6 +105,15 @@ void UnaryClient::launch(Exchange& exchange) {
                               .fresh_connection = std::exchange(exchange.fresh, false),
                               .owner = &exchange});
   exchange.lane->add(exchange.transfer->handle());
+}
+
+// Only what was asked for goes to the sink; a refusal is kept.
+bool UnaryClient::take_piece(Exchange& exchange, std::string_view piece) {
+  const int status = exchange.transfer->head().status;
+  if (status < 200 || status > 299) return false;
+  exchange.received += piece.size();
+  exchange.request.sink->data(piece);
+  return true;
 }
 
 void UnaryClient::ended(CURL* handle, CURLcode code) {
@@ -178,7 +192,7 @@ void UnaryClient::fail(Exchange& exchange, TransportError::Kind kind, std::strin
 
 void UnaryClient::finish(Exchange& exchange, Answer answer) {
   context_.report(exchange.request, answer ? answer->status : 0, false, context_.io.now() - exchange.started,
-                  exchange.limited, answer ? answer->body.size() : 0);
+                  exchange.limited, answer ? exchange.received + answer->body.size() : 0);
   const auto self = exchange.self;
   Receiver receiver = std::move(exchange.receiver);
   context_.io.cancel(exchange.timer);

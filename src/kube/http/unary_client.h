@@ -35,11 +35,12 @@ class UnaryClient {
     base::MonoTime deadline{};
     base::MonoTime launched{};  // the current attempt
     base::Duration limited{};
-    int retries = 0;            // after 429 and 5xx
-    bool repeated = false;      // after a lost connection
-    bool reauthorised = false;  // after a 401
-    bool sent = false;          // some attempt may have reached the server
-    bool fresh = false;         // the next attempt must not use an old connection
+    std::uint64_t received = 0;  // by the request's sink, in the current attempt
+    int retries = 0;             // after 429 and 5xx
+    bool repeated = false;       // after a lost connection
+    bool reauthorised = false;   // after a 401
+    bool sent = false;           // some attempt may have reached the server
+    bool fresh = false;          // the next attempt must not use an old connection
     bool waits_for_credentials = false;
     CredentialPtr credential;
     CurlLane* lane = nullptr;  // while an attempt runs
@@ -57,6 +58,7 @@ class UnaryClient {
   void admit(Exchange& exchange);
   void authorise(Exchange& exchange);
   void launch(Exchange& exchange);
+  static bool take_piece(Exchange& exchange, std::string_view piece);
   void ended(CURL* handle, CURLcode code);
   void answered(Exchange& exchange);
   void failed(Exchange& exchange, TransportError error);
