@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr int k_mutations = 3000;  // of each input
+constexpr int k_mutations = 500;  // of each input
 
 void run(const std::string& input) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());

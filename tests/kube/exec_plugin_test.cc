@@ -72,6 +72,7 @@ TEST_F(CredentialsTest, T14_AMissingPluginIsOneClearErrorNotAStormOfProcesses) {
                            .command = "no-such-credential-plugin",
                            .install_hint = "get it from the vendor\n"};
   options.exec_backoff = milliseconds(200);
+  const base::MonoTime start = reactor.now();
   connect(config);
   testing::internal::CaptureStderr();
   for (int i = 0; i < 20; ++i) {
@@ -84,13 +85,15 @@ TEST_F(CredentialsTest, T14_AMissingPluginIsOneClearErrorNotAStormOfProcesses) {
         "the credential plugin \"no-such-credential-plugin\" was not found: install it or put it into PATH; get it "
         "from the vendor");
   }
-  EXPECT_EQ(observer->count("exec plugin_not_found_error"), 1);
-  run_for(milliseconds(220));
-  get("/a");
-  EXPECT_EQ(observer->count("exec plugin_not_found_error"), 2);
-  run_for(milliseconds(220));
-  get("/a");
-  EXPECT_EQ(observer->count("exec plugin_not_found_error"), 2) << "the pause has doubled";
+  // However long the calls took: pauses of 200, 400, … ms lie between the attempts.
+  const auto attempts = [&] { return observer->count("exec plugin_not_found_error"); };
+  EXPECT_GE(attempts(), 1);
+  EXPECT_LE(options.exec_backoff * ((1 << (attempts() - 1)) - 1), reactor.now() - start);
+  for (const int before = attempts(); attempts() < before + 2;) {
+    run_for(milliseconds(20));
+    get("/a");
+    ASSERT_LE(options.exec_backoff * ((1 << (attempts() - 1)) - 1), reactor.now() - start);
+  }
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::ranges::count(log, '\n'), 1) << "one line for one defect: " << log;
   EXPECT_EQ(tokens.server.connections(), 0);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -57,12 +57,12 @@ TEST(LineFramer, T40_FiveMegabytesByteByByteTakeLinearTime) {
     LineFramer framer;
     std::size_t length = 0;
     const auto keep = [&](std::string_view l) { length = l.size(); };
-    const auto before = std::chrono::steady_clock::now();
+    const std::clock_t before = std::clock();  // of this process: others may be busy
     for (std::size_t i = 0; i < line.size(); i += piece) framer.feed(std::string_view(line).substr(i, piece), keep);
     framer.feed("\n", keep);
     EXPECT_EQ(length, line.size());
     // A quadratic scan would take hours.
-    EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(20));
+    EXPECT_LT((std::clock() - before) / CLOCKS_PER_SEC, 20);
   }
 }
 
