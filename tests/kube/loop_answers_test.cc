@@ -244,7 +244,7 @@ TEST_F(LoopAnswersTest, WhatNeverLeftNeedsNoRead) {
   EXPECT_THAT(waiting(), ElementsAre("PATCH ns/a"));
 }
 
-TEST_F(LoopAnswersTest, AWriteWithoutChangeIsADefectAndBacksOff) {
+TEST_F(LoopAnswersTest, T52_T53_AWriteWithoutChangeIsADefectAndBacksOff) {
   server.put("a");
   reconcile = [](const Key& k, View& view) {
     Plan plan;

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 const Resource& things() { return Thing::kind().resource; }
 
 // T51: a merge patch replaces lists as a whole, so it must not meet another version than the one it was made from.
-TEST(Plan, APatchCarriesTheVersionItWasPlannedFrom) {
+TEST(Plan, T51_APatchCarriesTheVersionItWasPlannedFrom) {
   const auto from = thing("a", 17);
   for (const bool status : {false, true}) {
     const json::object body{{"metadata", {{"finalizers", json::array{"f"}}}}, {"spec", {{"value", "x"}}}};
@@ -30,7 +30,7 @@ TEST(Plan, APatchCarriesTheVersionItWasPlannedFrom) {
 }
 
 // T54: a patch holds what it was given and nothing else of the object.
-TEST(Plan, APatchHoldsNothingButItsFields) {
+TEST(Plan, T54_APatchHoldsNothingButItsFields) {
   const auto from = thing("a", 17, "value of somebody else");
   const Write write = patch(things(), *from, {{"spec", {{"group", "g"}}}}, "step");
   EXPECT_EQ(write.body, (json::object{{"spec", {{"group", "g"}}}, {"metadata", {{"resourceVersion", "17"}}}}));

@@ -259,7 +259,7 @@ TEST_F(Answers, WarningsAreLoggedOncePerText) {
   EXPECT_THAT(log, HasSubstr("two is deprecated"));
 }
 
-TEST_F(Answers, TheClientSideLimitSparesLeasesAndStreams) {
+TEST_F(Answers, T58_TheClientSideLimitSparesLeasesAndStreams) {
   FakeServer server([](FakeExchange& exchange) { exchange.respond(200); });
   options.qps = 20;
   options.burst = 2;

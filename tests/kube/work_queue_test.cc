@@ -26,7 +26,7 @@ std::vector<std::uint32_t> pop_all(WorkQueue& queue, base::MonoTime now = k_now)
   return order;
 }
 
-TEST(WorkQueue, IsFirstInFirstOutWithinANamespace) {
+TEST(WorkQueue, T38_IsFirstInFirstOutWithinANamespace) {
   WorkQueue queue(1, 10);
   for (std::uint32_t i = 0; i < 4; ++i) EXPECT_TRUE(queue.add(KeyId{i}, "a", 0, Lane::fresh, k_now));
   EXPECT_FALSE(queue.add(KeyId{2}, "a", 0, Lane::fresh, k_now)) << "once is enough";
@@ -110,7 +110,7 @@ TEST(WorkQueue, ANamespaceIsForgottenWithItsLastKey) {
   EXPECT_EQ(queue.namespaces(), 0u);
 }
 
-TEST(WorkQueue, NothingIsLostAndCapsHold) {
+TEST(WorkQueue, T47_T49_NothingIsLostAndCapsHold) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     base::Random random(seed);
     WorkQueue queue(3, 3);

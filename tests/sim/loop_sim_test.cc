@@ -351,8 +351,8 @@ TEST(LoopSim, ASeedReplays) {
   EXPECT_NE(history(7), history(8));
 }
 
-// T41, T52: exactly one write per real change, though the watch lags by two seconds.
-TEST(LoopSim, WritesNoMoreThanNeeded) {
+// Exactly one write per real change, though the watch lags by two seconds.
+TEST(LoopSim, T41_T52_WritesNoMoreThanNeeded) {
   LedgerSim sim(3);
   sim.world.network().least_watch_delay = 1900ms;
   sim.world.network().most_watch_delay = 2000ms;
