@@ -110,16 +110,19 @@ std::size_t senior_of(std::span<const Contender> all) {
   return static_cast<std::size_t>(std::ranges::min_element(all, {}, rank) - all.begin());
 }
 
-bool was_never_promised(const IPAddress& address, const IPAddressClaim* named) {
+bool is_as_made(const IPAddress& address) {
   if (!address.from_class || !address.phase.empty() || !address.claimRef || address.claimRef->uid.empty()) return false;
-  if (named != nullptr && named->meta.uid == address.claimRef->uid &&
-      (!named->meta.deleting || is_reported(*named, address)))
-    return false;
   const auto is_of_driver = [](const std::string& finalizer) { return finalizer != address_protection; };
   if (std::ranges::none_of(address.meta.finalizers, is_of_driver)) return false;
   if (kube::find_condition(address.conditions, condition::reserved) != nullptr) return false;
   const std::string* recorded = address.meta.annotations.find(recorded_uid_annotation);
   return recorded != nullptr ? *recorded == address.meta.uid : !address.meta.has_finalizer(address_protection);
+}
+
+bool was_never_promised(const IPAddress& address, const IPAddressClaim* named) {
+  if (!is_as_made(address)) return false;
+  const bool is_its_claim = named != nullptr && named->meta.uid == address.claimRef->uid;
+  return !is_its_claim || (named->meta.deleting && !is_reported(*named, address));
 }
 
 std::vector<kube::IndexSpec> holding_indexes() {

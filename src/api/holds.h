@@ -58,6 +58,10 @@ std::size_t senior_of(std::span<const Contender> all);
 // restored copy is none (§9), nor is what may be one: what has the core's finalizer without the annotation that goes
 // with it. `named` as for grip_of().
 bool was_never_promised(const IPAddress& address, const IPAddressClaim* named);
+// What was_never_promised() sees on the object itself: it is as its driver made it for a claim, and the core has not
+// given it a phase yet. A driver keeps both kinds apart: on what it did not make it writes `Reserved` before its
+// finalizer, held or not, and on what is as it made it neither `Reserved` nor a phase.
+bool is_as_made(const IPAddress& address);
 
 // --- on a view ---
 

@@ -42,15 +42,16 @@ AddressPass::AddressPass(const Context& context, kube::View& view, const api::IP
       address_(address),
       ip_(ip),
       service_(workload_of(view, address)),
+      as_made_(address.meta.has_finalizer(api::metallb::teardown) && is_as_made(address)),
       holds_(find_holds(view, context.options, address, ip)) {}
 
 kube::Plan AddressPass::live() {
+  if (was_never_promised()) return std::move(plan_);
   if (!is_senior(view_, address_)) {
     reserve(false, reason::duplicate, "another IPAddress object stands for this address");
     write_address();
     return std::move(plan_);
   }
-  if (was_never_promised()) return std::move(plan_);
   attached_ = is_attached(view_, context_.options, address_);
   announcing_ = attached_ && is_announcing(*service_, ip_);
   shown_ = service_ != nullptr && shows(*service_, ip_);
@@ -147,7 +148,9 @@ void AddressPass::clear_association() {
   status_["associatedTo"] = nullptr;
 }
 
-// Contract §6.7: nobody is bound to an address that is not reserved yet.
+// Contract §6.7: nobody is bound to an address that is not reserved yet. What the driver did not make gets `Reserved`
+// at first sight whether it is held or not: a restored copy without its status must not look like what nobody was
+// promised.
 void AddressPass::reserve_while_unheld() {
   const bool secured = is_secured();
   const bool first_sight = !address_.meta.has_finalizer(api::metallb::teardown);
@@ -156,7 +159,8 @@ void AddressPass::reserve_while_unheld() {
   const base::Duration silent = view_.since("silent", !secured && !handing_over_ && is_shown_by_nobody());
   if (secured) {
     const auto* current = kube::find_condition(address_.conditions, api::condition::reserved);
-    if (current != nullptr && current->status != "True") reserve(true, reason::held, "the address is held at MetalLB");
+    if (current == nullptr ? first_sight : current->status != "True")
+      reserve(true, reason::held, "the address is held at MetalLB");
     return;
   }
   if (silent >= k_silence) return say_that_it_is_unheld();
@@ -180,12 +184,13 @@ void AddressPass::say_that_it_is_unheld() {
     if (!view_.refusal().empty()) message += ": " + view_.refusal();
   }
   const auto* current = kube::find_condition(address_.conditions, api::condition::reserved);
-  if (current == nullptr || current->reason != why)
+  if (!as_made_ && (current == nullptr || current->reason != why))
     tell({&resource(), "", address_.meta.name}, address_.meta.uid, why, message);
   reserve(false, why, std::move(message));
 }
 
 void AddressPass::reserve(bool held, std::string_view why, std::string message) {
+  if (as_made_) return;
   auto list = api::updated_conditions(address_.conditions,
                                       {{api::condition::reserved, held ? "True" : "False", why, std::move(message)}},
                                       address_.meta.generation, view_.wall_text());
@@ -202,7 +207,7 @@ void AddressPass::judge_phase() {
   const api::Service* other = intruder();
   const bool out = address_.phase == api::phase::conflict || address_.phase == api::phase::lost;
   if (out && other == nullptr && is_secured()) status_["phase"] = api::phase::pending;
-  if (other == nullptr) return;
+  if (other == nullptr || as_made_) return;
   const std::string message =
       "the address is in use by Service " + other->meta.ns + "/" + other->meta.name + " without a claim to it";
   if (!out) {

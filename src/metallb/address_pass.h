@@ -67,6 +67,9 @@ class AddressPass {
   const api::IPAddress& address_;
   const base::IpAddress ip_;
   const api::Service* service_;  // what associatedTo names, if it is still there
+  // The driver made it and the core has not seen to it yet. Until it has, neither `Reserved` nor a phase is written on
+  // it: by these an address that may have been promised is known from one that nobody was.
+  const bool as_made_;
   const Holds holds_;
   bool attached_ = false;      // that Service may keep the address
   bool announcing_ = false;    // and carries our pin

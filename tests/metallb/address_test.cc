@@ -356,6 +356,40 @@ TEST_F(AddressTest, ARestoredAddressIsNotTakenForOneThatWasNeverPromised) {
   EXPECT_NE(address(k_v4), nullptr);
 }
 
+// From before the uid was recorded, by a tool that drops finalizers and owner references: its hold came back first.
+TEST_F(AddressTest, ARestoredAddressThatIsHeldAtFirstSightIsKeptToo) {
+  put_bound();
+  world.vanish<api::IPAddressClaim>("tenant-a", "web");
+  world.change<api::IPAddress>("", name_of(k_v4),
+                               R"({"metadata":{"finalizers":null},"status":{"phase":null,"conditions":null}})");
+  settle();
+  ASSERT_NE(address(k_v4), nullptr);
+  EXPECT_TRUE(address(k_v4)->meta.has_finalizer(m::teardown));
+  EXPECT_EQ(reserved(name_of(k_v4)), "True/Held");
+}
+
+// Whatever befalls it before the core has seen it, the claim that goes takes it along.
+TEST_F(AddressTest, WhatWasNeverPromisedGoesAlsoAfterItsHoldFailed) {
+  for (const bool stolen : {false, true}) {
+    put_claim();
+    settle();
+    assign_home("iad-uid-web-v4", k_v4);
+    settle();
+    ASSERT_NE(address(k_v4), nullptr);
+    assign_home("iad-uid-web-v4", "203.0.113.2");
+    if (stolen) {
+      put_service("thief", "");
+      assign("tenant-a", "thief", {std::string(k_v4)});
+    }
+    settle();
+    settle_after(seconds(61));
+    world.vanish<api::IPAddressClaim>("tenant-a", "web");
+    settle();
+    EXPECT_EQ(address(k_v4), nullptr) << stolen;
+    EXPECT_THAT(placeholders(), IsEmpty());
+  }
+}
+
 TEST_F(AddressTest, AnAddressThatWasBoundIsNotDeletedByUs) {
   put_bound();
   world.vanish<api::IPAddressClaim>("tenant-a", "web");
