@@ -184,8 +184,14 @@ void AddressPass::say_that_it_is_unheld() {
     if (!view_.refusal().empty()) message += ": " + view_.refusal();
   }
   const auto* current = kube::find_condition(address_.conditions, api::condition::reserved);
-  if (!as_made_ && (current == nullptr || current->reason != why))
-    tell({&resource(), "", address_.meta.name}, address_.meta.uid, why, message);
+  const bool is_said = current != nullptr && current->reason == why;
+  if (why == reason::hold_missing) {
+    // The server's words are known only after a refusal: what was said with them is not taken back by a new attempt.
+    if (is_said && view_.refusal().empty()) return;
+    // An event is lost with the other writes of its plan, and this one tells of a write that fails: it waits.
+    if (!as_made_ && !is_said && !is_busy()) plan_.writes.clear();
+  }
+  if (!as_made_ && !is_said) tell({&resource(), "", address_.meta.name}, address_.meta.uid, why, message);
   reserve(false, why, std::move(message));
 }
 

@@ -216,6 +216,25 @@ TEST_F(HandoffTest, AHoldThatCannotBeMadeIsSaid) {
   EXPECT_EQ(reserved(), "False/HoldMissing");
 }
 
+// The event tells of a write that is refused: it must not share its plan with that write.
+TEST_F(HandoffTest, AHoldThatIsRefusedIsToldOf) {
+  put_bound();
+  world.vanish<api::Service>(k_home, "iad-ip-203-0-113-1");
+  const kube::Key key = address_key(name_of(k_v4));
+  EXPECT_THAT(steps(plan(key)), ElementsAre("hold-create"));
+  world.advance(seconds(61));
+  world.memory(key).failures = 3;
+  world.memory(key).refusal = "quota exceeded";
+  const kube::Plan told = plan(key);
+  EXPECT_THAT(steps(told), ElementsAre("address-status"));
+  ASSERT_EQ(told.events.size(), 1u);
+  EXPECT_EQ(told.events[0].reason, "HoldMissing");
+  world.execute(told);
+  world.memory(key).failures = 0;
+  world.memory(key).refusal.clear();
+  EXPECT_THAT(steps(plan(key)), ElementsAre("hold-create")) << "and the server's words stay";
+}
+
 TEST_F(HandoffTest, AClaimThatMetalLBDoesNotAnswerSaysSoWithOneEvent) {
   put_claim();
   settle();
