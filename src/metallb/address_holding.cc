@@ -123,8 +123,8 @@ bool AddressPass::is_shown_by_nobody() {
 bool AddressPass::is_taken() {
   bool taken = false;
   view_.each<api::Service>(k_service_shown_index, ip_.to_string(), [&](const api::Service& other) {
-    const bool drawn = is_placeholder(other, context_.options.placeholder_namespace) && !is_recorded(other);
-    taken = !holds_.includes(other) && !drawn && !is_authorised(other);
+    const bool ours = is_placeholder(other, context_.options.placeholder_namespace);
+    taken = !ours && !holds_.includes(other) && !is_authorised(other);
     return !taken;
   });
   return taken;

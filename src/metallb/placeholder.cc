@@ -86,15 +86,17 @@ json::array owners_for(const api::Service& hold, const api::IPAddress& address) 
   return owners;
 }
 
-bool is_label_of(std::string_view label, const api::IPAddress& address, const base::IpAddress& ip) {
-  return label == address_label(address.meta.name) || label == base::object_name(ip);
+// The Go form is derived from the IP. On a hold of another owner it may be the name of another object.
+bool is_labelled_right(const api::Service& hold, const api::IPAddress& address, const base::IpAddress& ip) {
+  const std::string_view label = hold.meta.labels.get(api::metallb::ip_address);
+  return label == address_label(address.meta.name) || (label == base::object_name(ip) && is_owned_right(hold, address));
 }
 
 json::object metadata_repair(const api::Service& hold, const api::IPAddress& address, const base::IpAddress& ip) {
   json::object labels;
   json::object annotations;
   if (hold.meta.labels.get(api::metallb::placeholder) != "true") labels[api::metallb::placeholder] = "true";
-  if (!is_label_of(hold.meta.labels.get(api::metallb::ip_address), address, ip)) {
+  if (!is_labelled_right(hold, address, ip)) {
     labels[api::metallb::ip_address] = address_label(address.meta.name);
   }
   if (!is_pinned_to(hold, ip)) annotations[api::metallb::pin] = ip.to_string();
@@ -130,6 +132,7 @@ class Candidates {
     if (derived != address_.meta.name && view_.get<api::IPAddress>(derived) == nullptr && is_senior(view_, address_)) {
       by_label(derived);
     }
+    adopt();
     by_name(hold_name(address_.meta.name));
     by_name(spare_hold_name(address_.meta.name));
     if (address_.claimRef && !address_.claimRef->uid.empty()) {
@@ -146,6 +149,21 @@ class Candidates {
   void by_label(const std::string& label) {
     view_.each<api::Service>(k_placeholder_address_index, label, [this](const api::Service& hold) {
       add(&hold);
+      return true;
+    });
+  }
+  // Of several objects for one IP the one that stands takes over what holds it for the others, in one write: MetalLB
+  // would give its own hold nothing beside it. Not what is of another class, which other rules keep in its pool, and
+  // not for an address that goes: that would free what another one keeps.
+  void adopt() {
+    if (view_.count<api::IPAddress>(api::k_by_value, ip_.to_string()) < 2) return;
+    if (!is_senior(view_, address_) || (address_.meta.deleting && holder_of(view_, address_) == nullptr)) return;
+    view_.each<api::IPAddress>(api::k_by_value, ip_.to_string(), [this](const api::IPAddress& junior) {
+      if (junior.meta.name == address_.meta.name || junior.className != address_.className) return true;
+      view_.each<api::Service>(k_placeholder_address_index, address_label(junior.meta.name), [this](const auto& hold) {
+        if (shows(hold, ip_)) add(&hold);
+        return true;
+      });
       return true;
     });
   }

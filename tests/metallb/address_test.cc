@@ -145,6 +145,33 @@ TEST_F(AddressTest, OfTwoObjectsForOneAddressOnlyTheSeniorIsHeld) {
   EXPECT_THAT(placeholders(), ElementsAre("iad-ip-203-0-113-1"));
 }
 
+// Who stands for the address takes over its hold in one write: MetalLB would refuse a second one for as long as it is
+// there, and without it the address would be anybody's.
+TEST_F(AddressTest, WhoBecomesTheSeniorTakesOverTheHoldOfTheOther) {
+  put_address(k_v4, "");
+  put_hold(k_v4);
+  put_claim();
+  settle();
+  world.put<api::IPAddress>(fmt::format(
+      R"({{"metadata":{{"name":"static-1","uid":"uid-static-1"}},"spec":{{"address":"{}","className":"public",
+          "claimRef":{{"namespace":"tenant-a","name":"web","uid":"uid-web"}},"source":{{"providerRef":{{"id":"x"}}}}}}}})",
+      k_v4));
+  settle();
+  ASSERT_THAT(placeholders(), ElementsAre("iad-ip-203-0-113-1"));
+  const api::Service& hold = *placeholder("iad-ip-203-0-113-1");
+  EXPECT_EQ(hold.meta.labels.get(m::ip_address), "static-1");
+  ASSERT_EQ(hold.meta.owners.size(), 1u);
+  EXPECT_EQ(hold.meta.owners[0].uid, "uid-static-1");
+  EXPECT_EQ(reserved("static-1"), "True/Held");
+  EXPECT_EQ(reserved(name_of(k_v4)), "False/DuplicateAddress");
+  world.change<api::IPAddress>("", name_of(k_v4),
+                               fmt::format(R"({{"metadata":{{"finalizers":["{}"]}}}})", m::teardown));
+  world.remove<api::IPAddress>("", name_of(k_v4));
+  settle();
+  EXPECT_EQ(address(k_v4), nullptr);
+  EXPECT_THAT(placeholders(), ElementsAre("iad-ip-203-0-113-1")) << "it is not the hold of the one that went";
+}
+
 TEST_F(AddressTest, AnUnclaimedAddressThatLosesItsHoldGoesOffTheMarket) {
   put_address(k_v4, "");
   put_hold(k_v4);
