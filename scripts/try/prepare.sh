@@ -94,6 +94,7 @@ have_cluster() {
   if [ -n "$cluster" ]; then
     [ -r "$cluster" ] || give_up "Cannot read $cluster."
     $client get namespaces >"$stage/answer" 2>&1 || { cat "$stage/answer" >&2; give_up "The cluster of $cluster does not answer."; }
+    have_room
     return
   fi
   KUBECONFIG=$stage/sandbox/kubeconfig
@@ -108,6 +109,18 @@ have_cluster() {
   done
   say "A sandbox runs: an API server in memory, a model of MetalLB, and both controllers, in processes of their own."
   show_picture
+}
+
+# A cluster of somebody's: a second default class would leave claims of others without one, and what is there already is not ours.
+have_room() {
+  local name
+  name=$(awk '$1 == "namespace/demo-iad" || $1 == "demo-iad" {print $1}' "$stage/answer")
+  [ -z "$name" ] || give_up "The cluster has a namespace demo-iad already; the story needs that name."
+  $client get ipaddressclasses.local.sdn.cozystack.io -o yaml >"$stage/answer" 2>&1 ||
+    { cat "$stage/answer" >&2; give_up "The cluster does not know IPAddressClasses: apply crds/ and start both controllers first."; }
+  ! grep -qE 'is-default-class: .?true' "$stage/answer" ||
+    give_up "The cluster has a default class; with the story's own there would be two, and claims that name none would wait."
+  ! grep -qE '^    name: demo(-retain)?$' "$stage/answer" || give_up "The cluster has a class demo or demo-retain already; the story needs those names."
 }
 
 # Where a browser shows the sandbox (docs/page.md).
