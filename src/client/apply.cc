@@ -1,9 +1,11 @@
 // Client-side apply as kubectl does it: three ways between what was applied last, what is there and what is wanted.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <system_error>
 
 #include "client/kinds.h"
 #include "client/kubectl.h"
@@ -131,6 +133,9 @@ base::Result<std::vector<json::object>> read_documents(const std::string& file) 
   if (file == "-") {
     text.assign(std::istreambuf_iterator<char>(std::cin), {});
   } else {
+    std::error_code error;
+    if (std::filesystem::is_directory(file, error))
+      return base::fail(fmt::format("cannot read {}: it is a folder", file));
     std::ifstream stream(file, std::ios::binary);
     if (!stream) return base::fail(fmt::format("cannot read {}", file));
     text.assign(std::istreambuf_iterator<char>(stream), {});

@@ -280,6 +280,23 @@ int complain(const Program& program, const CLI::App& app, const CLI::ParseError&
 
 }  // namespace
 
+namespace {
+
+// "-n=" and "--namespace=" are empty as well; "key=" of annotate sets an empty value.
+bool is_empty_argument(std::string_view arg) {
+  return arg.empty() || (arg.starts_with('-') && arg.find('=') == arg.size() - 1);
+}
+
+// What a command has printed is its answer: if it could not be written, the command has failed.
+int flushed(const Program& program, int status) {
+  program.out.flush();
+  if (program.out || status != k_done) return status;
+  program.err << "error: the answer cannot be written\n";
+  return k_failed;
+}
+
+}  // namespace
+
 int run(const std::vector<std::string>& args, const Program& program) {
   Line line;
   CLI::App app(
@@ -301,6 +318,11 @@ int run(const std::vector<std::string>& args, const Program& program) {
                                k_name);
     return k_usage;
   }
+  // An empty name would mean all of a kind to the server; it comes of a variable that is not set.
+  if (std::ranges::any_of(args, is_empty_argument)) {
+    program.err << fmt::format("error: an argument is empty; is a variable not set?\nSee: {} --help\n", k_name);
+    return k_usage;
+  }
   try {
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
   } catch (const CLI::ParseError& error) {
@@ -317,7 +339,7 @@ int run(const std::vector<std::string>& args, const Program& program) {
                         .out = program.out,
                         .err = program.err,
                         .program = k_name};
-  return line.action(session);
+  return flushed(program, line.action(session));
 }
 
 }  // namespace client

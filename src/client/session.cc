@@ -35,10 +35,26 @@ kube::ApiResult<kube::Response> Session::send(kube::Request request) const {
   return std::move(*answer);
 }
 
+namespace {
+
+// A path that ends without a name is that of the whole collection: a DELETE there would delete all.
+kube::ApiResult<std::string> path_of(const kube::Resource& kind, std::string_view in, std::string_view name) {
+  if (!name.empty()) return kind.object_path(in, name);
+  kube::ApiError error;
+  error.code = 400;
+  error.reason = "BadRequest";
+  error.message = fmt::format("the name of the {} is empty", kind.kind);
+  return std::unexpected(error);
+}
+
+}  // namespace
+
 kube::ApiResult<json::object> Session::get(const kube::Resource& kind, std::string_view in,
                                            std::string_view name) const {
+  kube::ApiResult<std::string> path = path_of(kind, in, name);
+  if (!path) return std::unexpected(path.error());
   kube::Request request;
-  request.path = kind.object_path(in, name);
+  request.path = std::move(*path);
   return decoded(send(std::move(request)));
 }
 
@@ -72,14 +88,17 @@ kube::ApiResult<json::object> Session::create(const kube::Resource& kind, std::s
 
 kube::ApiResult<json::object> Session::patch(const kube::Resource& kind, std::string_view in, std::string_view name,
                                              const json::object& patch, std::string_view subresource) const {
-  std::string path = kind.object_path(in, name);
-  if (!subresource.empty()) path += "/" + std::string(subresource);
-  return decoded(send(with_body("PATCH", std::move(path), patch, "application/merge-patch+json")));
+  kube::ApiResult<std::string> path = path_of(kind, in, name);
+  if (!path) return std::unexpected(path.error());
+  if (!subresource.empty()) *path += "/" + std::string(subresource);
+  return decoded(send(with_body("PATCH", std::move(*path), patch, "application/merge-patch+json")));
 }
 
 kube::ApiResult<json::object> Session::remove(const kube::Resource& kind, std::string_view in, std::string_view name,
                                               const json::object& options) const {
-  return decoded(send(with_body("DELETE", kind.object_path(in, name), options, "application/json")));
+  kube::ApiResult<std::string> path = path_of(kind, in, name);
+  if (!path) return std::unexpected(path.error());
+  return decoded(send(with_body("DELETE", std::move(*path), options, "application/json")));
 }
 
 kube::ApiError not_understood(const base::Error& error) {

@@ -52,6 +52,13 @@ TEST(CliTest, WrongLinesNameWhatWouldBeRight) {
       {{"claim", "web", "--colour"}, "--colour"},
       {{"list", "-n"}, "--namespace"},
       {{"apply"}, "--filename is required"},
+      {{"release", ""}, "an argument is empty"},
+      {{"release", "--wait=false", ""}, "an argument is empty"},
+      {{"attach", "", "web"}, "an argument is empty"},
+      {{"recycle", ""}, "an argument is empty"},
+      {{"get", "service", ""}, "an argument is empty"},
+      {{"delete", "ipclaim", "-l", ""}, "an argument is empty"},
+      {{"list", "--namespace="}, "an argument is empty"},
   };
   for (const Row& row : rows) {
     const Outcome outcome = run(row.args);

@@ -108,6 +108,7 @@ TEST_F(KubectlTest, ApplySaysWhatIsWrongWithAFile) {
     EXPECT_THAT(outcome.err, AllOf(StartsWith("error: " + file.path()), HasSubstr(row.says))) << row.text;
   }
   EXPECT_EQ(world.run("apply -f /nowhere").err, "error: cannot read /nowhere\n");
+  EXPECT_EQ(world.run("apply -f /").err, "error: cannot read /: it is a folder\n");
 }
 
 TEST_F(KubectlTest, ARefusalNamesFieldAndReason) {
