@@ -7,6 +7,7 @@ find_package(Boost 1.81 REQUIRED COMPONENTS json url)        # Boost.JSON: dynam
 find_package(fmt REQUIRED)                                   # text formatting (GCC 12 has no std::format)
 find_package(spdlog REQUIRED)                                # log sinks
 find_package(yaml-cpp REQUIRED)                              # kubeconfig and scenario files
+pkg_check_modules(libyaml REQUIRED IMPORTED_TARGET yaml-0.1) # YAML from anyone: what clients send to the sandbox
 find_package(prometheus-cpp REQUIRED CONFIG COMPONENTS core) # metric registry and its text form
 find_package(CLI11 REQUIRED)                                 # command lines
 find_package(simdjson REQUIRED)                              # decoding of what the API server sends
