@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "api/builtin.h"
 #include "api/names.h"
@@ -104,23 +105,63 @@ class Elsewhere {
   IpRangeSet classes_;
 };
 
-const IpRange* first_common(const IpRangeSet& a, const IpRangeSet& b) {
-  const auto it = std::ranges::find_if(a.ranges(), [&](const IpRange& range) { return b.intersects(range); });
-  return it == a.ranges().end() ? nullptr : &*it;
+// What is in both.
+IpRangeSet common_part(const IpRangeSet& a, const IpRangeSet& b) {
+  IpRangeSet common;
+  for (const IpRange& x : a.ranges()) {
+    for (const IpRange& y : b.ranges()) {
+      if (x.family() != y.family()) continue;
+      const IpRange both{std::max(x.first, y.first), std::min(x.last, y.last)};
+      if (both.first <= both.last) common.add(both);
+    }
+  }
+  return common;
+}
+
+IpRangeSet without(IpRangeSet set, const IpRangeSet& others) {
+  for (const IpRange& range : others.ranges()) set.remove(range);
+  return set;
+}
+
+// What one class brings to a comparison with another one.
+struct Standing {
+  const kube::Meta* meta;
+  const kube::Meta* pool = nullptr;  // null if nothing is rendered for it
+  IpRangeSet rendered = {};
+};
+
+Standing standing_of(ClassPass& pass, const api::IPAddressClass& cls) {
+  const auto* pool = pass.view.get<api::IPAddressPool>(pass.settings.metallb_namespace, pool_name(cls.meta.name));
+  if (pool == nullptr || !is_rendering_of(pool->meta, cls.meta.name)) return {&cls.meta};
+  return {&cls.meta, &pool->meta, pool_ranges(pool->addresses)};
+}
+
+// Whether the first one goes before the other, for addresses that each of them has rendered or has not. A class that
+// comes back finds its pool in place, with live addresses in it: for those it is as old as that pool. Otherwise it and
+// a class that waits for the pool would each wait for the other. Of two classes of the same second, the one that is
+// rendered goes first, for the same reason.
+bool goes_before(const Standing& a, bool a_rendered, const Standing& b, bool b_rendered) {
+  const auto rank = [](const Standing& s, bool rendered) {
+    const std::int64_t created = rendered ? std::min(s.meta->created, s.pool->created) : s.meta->created;
+    return std::tuple(created, !rendered, std::string_view(s.meta->uid));
+  };
+  return rank(a, a_rendered) < rank(b, b_rendered);
+}
+
+// Whether `a` goes before `b` for any of these addresses.
+bool goes_before_somewhere(const IpRangeSet& common, const Standing& a, const Standing& b) {
+  const IpRangeSet in_a = common_part(common, a.rendered);
+  const IpRangeSet rest = without(common, a.rendered);
+  const auto anywhere = [&](const IpRangeSet& part, bool a_rendered) {
+    return (!common_part(part, b.rendered).empty() && goes_before(a, a_rendered, b, true)) ||
+           (!without(part, b.rendered).empty() && goes_before(a, a_rendered, b, false));
+  };
+  return anywhere(in_a, true) || anywhere(rest, false);
 }
 
 }  // namespace
 
 std::string seniority(const kube::Meta& meta) { return fmt::format("{:020}/{}", meta.created, meta.uid); }
-
-// A class that comes back finds its pool in place, with live addresses in it: it is as old as that pool. Otherwise it
-// and a class that waits for the pool would each wait for the other.
-std::string rank_of(ClassPass& pass, const api::IPAddressClass& cls) {
-  const auto* pool = pass.view.get<api::IPAddressPool>(pass.settings.metallb_namespace, pool_name(cls.meta.name));
-  const bool came_back =
-      pool != nullptr && is_rendering_of(pool->meta, cls.meta.name) && pool->meta.created < cls.meta.created;
-  return came_back ? seniority(pool->meta) : seniority(cls.meta);
-}
 
 Outsiders find_outsiders(ClassPass& pass, const IpRangeSet& ranges, bool held_only) {
   Outsiders result;
@@ -152,16 +193,16 @@ Outsiders find_outsiders(ClassPass& pass, const IpRangeSet& ranges, bool held_on
 
 std::optional<Overlap> find_overlap(ClassPass& pass, const ClassParameters& parameters) {
   std::optional<Overlap> found;
-  const std::string own_age = rank_of(pass, *pass.cls);
+  const Standing own = standing_of(pass, *pass.cls);
   // What older classes want comes before what this one wants, rendered or not.
   pass.view.each<api::IPAddressClass>(k_own_classes_index, "", [&](const api::IPAddressClass& other) {
     if (other.meta.name == pass.name) return true;
     const auto parsed = pass.cache.get(other.parameters);
     if (!*parsed) return true;
-    const IpRange* common = first_common(parameters.ranges, (*parsed)->ranges);
-    if (common != nullptr && rank_of(pass, other) < own_age) {
+    const IpRangeSet common = common_part(parameters.ranges, (*parsed)->ranges);
+    if (!common.empty() && goes_before_somewhere(common, standing_of(pass, other), own)) {
       found = {fmt::format("{} overlaps with class {}, which is older: no address may be in two classes",
-                           entry_text(*common), other.meta.name),
+                           entry_text(common.ranges().front()), other.meta.name),
                true};
     }
     return !found;
@@ -169,25 +210,25 @@ std::optional<Overlap> find_overlap(ClassPass& pass, const ClassParameters& para
   if (found) return found;
   pass.view.each<api::IPAddressPool>(k_pools_index, "", [&](const api::IPAddressPool& pool) {
     if (pool.meta.name == pool_name(pass.name)) return true;
-    const IpRange* common = first_common(parameters.ranges, pool_ranges(pool.addresses));
-    if (common == nullptr) return true;
+    const IpRangeSet common = common_part(parameters.ranges, pool_ranges(pool.addresses));
+    if (common.empty()) return true;
     const auto owner = rendered_for(pool.meta);
     const auto* other = owner ? pass.view.get<api::IPAddressClass>(*owner) : nullptr;
     const bool lives = other != nullptr && other->provisioner == api::metallb::provisioner;
     if (!owner) {
       found = {fmt::format("{} overlaps with the pool {}, which is not ours: no address may be in two pools",
-                           entry_text(*common), pool.meta.name),
+                           entry_text(common.ranges().front()), pool.meta.name),
                true};
     } else if (!lives) {
       found = {fmt::format("{} overlaps with the pool {}, which still holds addresses of the class {} that is gone: it "
                            "will be rendered when they are",
-                           entry_text(*common), pool.meta.name, *owner),
+                           entry_text(common.ranges().front()), pool.meta.name, *owner),
                false};
     } else {
       found = {fmt::format("{} overlaps with the pool {} of class {}: it can be rendered when that class gives the "
                            "addresses up",
-                           entry_text(*common), pool.meta.name, *owner),
-               rank_of(pass, *other) < own_age};
+                           entry_text(common.ranges().front()), pool.meta.name, *owner),
+               goes_before_somewhere(common, standing_of(pass, *other), own)};
     }
     return false;
   });

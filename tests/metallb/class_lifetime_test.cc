@@ -443,6 +443,45 @@ TEST(ClassOverlapTest, AClassThatComesBackAndTheOneThatWaitsForItsPoolDoNotWaitF
   EXPECT_EQ(w.condition("waiting", "BackendReady"), "True Rendered");
 }
 
+// It is as old as its pool for what is in that pool, and no older than itself for what it asks for beyond that.
+TEST(ClassOverlapTest, AClassThatComesBackWiderTakesNoLivingClassOutOfService) {
+  ClassWorld w;
+  w.put_class("first", R"({"addresses":["192.0.2.0/28"]})");
+  w.settle("first");
+  w.put_address("192.0.2.3", "first");
+  w.settle("first");
+  w.put_class("living", R"({"addresses":["192.0.2.16/28"]})");
+  w.world.settle_all();
+  w.world.vanish<api::IPAddressClass>("", "first");
+  w.world.settle_all();
+  w.put_class("first", R"({"addresses":["192.0.2.0/27"]})");
+  w.world.settle_all();
+  EXPECT_EQ(w.condition("living", "ParametersValid"), "True Valid");
+  EXPECT_EQ(w.condition("living", "BackendReady"), "True Rendered");
+  EXPECT_EQ(w.condition("first", "ParametersValid"), "False Overlap");
+  EXPECT_EQ(w.addresses("first").size(), 1u) << "as before";
+}
+
+// Creation times are whole seconds: the order of uids is nobody's order of events.
+TEST(ClassOverlapTest, OfTwoClassesOfOneSecondTheRenderedOneStays) {
+  for (const bool smaller_uid : {false, true}) {
+    ClassWorld w;
+    const auto put = [&](std::string_view name, std::string_view uid) {
+      w.world.put<api::IPAddressClass>(fmt::format(
+          R"({{"metadata":{{"name":"{}","uid":"{}","creationTimestamp":"2025-01-01T00:00:00Z"}},"spec":{{"provisioner":"{}",
+              "reclaimPolicy":"Retain","parameters":{}}}}})",
+          name, uid, api::metallb::provisioner, k_29));
+    };
+    put("rendered", smaller_uid ? "a" : "z");
+    w.world.settle_all();
+    put("late", "m");
+    w.world.settle_all();
+    EXPECT_EQ(w.condition("rendered", "ParametersValid"), "True Valid") << smaller_uid;
+    EXPECT_EQ(w.condition("rendered", "BackendReady"), "True Rendered") << smaller_uid;
+    EXPECT_EQ(w.condition("late", "ParametersValid"), "False Overlap") << smaller_uid;
+  }
+}
+
 TEST(ClassOverlapTest, AStaticAddressInsideAnotherPoolIsNotRendered) {
   ClassWorld w;
   w.put_pool("production", R"(["192.0.2.0/24"])");
