@@ -182,6 +182,7 @@ void Loop::Impl::back_off(KeyId id, const ApiError* error, std::string_view what
   if (error != nullptr && error->retry_after) delay = std::max(delay, *error->retry_after);
   delay = std::min(delay, options.max_backoff);
   more.memory.refusal = error == nullptr ? std::string() : error->message;
+  more.memory.refusal_code = error == nullptr ? 0 : error->code;
   std::string text = error == nullptr ? std::string(what) : error->to_string();
   const auto level = text == more.trouble ? base::log::Level::debug : base::log::Level::warn;
   if (base::log::enabled(level)) {

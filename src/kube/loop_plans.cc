@@ -57,6 +57,7 @@ void Loop::Impl::succeeded(KeyState& key) {
   if (key.extra == nullptr) return;
   key.extra->memory.failures = 0;
   key.extra->memory.refusal.clear();
+  key.extra->memory.refusal_code = 0;
   key.extra->conflicts = 0;
   key.extra->early_used = false;
   key.extra->trouble.clear();

@@ -31,6 +31,7 @@ struct FactBucket {
 struct KeyMemory {
   int failures = 0;                                          // passes in a row whose plan failed
   std::string refusal;                                       // the server's words about the last of them; "" if none
+  int refusal_code = 0;                                      // and its HTTP status; 0 if there was no answer
   std::map<std::string, base::MonoTime, std::less<>> since;  // facts that held without a break since
   struct Bucket {
     double tokens = 0;
@@ -129,6 +130,8 @@ class View {
   int failures() const { return memory_.failures; }
   // What the server said to the write that failed last, while failures() > 0; "" if it said nothing. For people.
   const std::string& refusal() const { return memory_.refusal; }
+  // Its HTTP status; 0 if there was no answer, or if no write failed.
+  int refusal_code() const { return memory_.refusal_code; }
   std::uint64_t entropy() { return world_.entropy(); }
   // RFC 3339, seconds: for lastTransitionTime. Never for decisions.
   std::string wall_text() const;

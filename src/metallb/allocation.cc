@@ -21,6 +21,8 @@ namespace {
 
 // Requests of one pass: a gap never waits longer than for these.
 constexpr std::size_t k_batch = 32;
+// Passes in a row that failed before the claims are told: each of them writes its status then.
+constexpr int k_failures_to_report = 3;
 // Placeholders beyond the free addresses are harmless; what does not settle by itself in this time is taken back.
 constexpr base::Duration k_excess_patience = std::chrono::seconds(10);
 
@@ -58,15 +60,21 @@ class PoolPass {
     if (!served.valid() || !served.parameters().serves(pool_.family)) return;
     if (!has_pool()) return say(reason::pool_missing);
     const std::int64_t free = free_addresses(served.parameters());
-    // The last attempt was answered with a refusal: rights that went with the namespace, a quota, a policy.
-    const bool refused = view_.failures() > 0 && !view_.refusal().empty();
-    say(refused     ? k_supply_refused
-        : is_full() ? reason::placeholder_limit
-        : free > 0  ? k_supply_free
-                    : k_supply_exhausted);
     const auto allowed = static_cast<std::size_t>(std::max<std::int64_t>(1, free));
     create_for_oldest(allowed);
+    say(is_refused() ? k_supply_refused
+        : is_full()  ? reason::placeholder_limit
+        : free > 0   ? k_supply_free
+                     : k_supply_exhausted);
     take_back_excess(allowed);
+  }
+
+  // Called when the creates are planned: there is one to try again, and it has been refused for a while. Rights that
+  // went with the namespace, a quota, a policy: neither a conflict nor what passes by itself.
+  bool is_refused() {
+    const int code = view_.refusal_code();
+    const bool refusal = code >= 400 && code < 500 && code != 409 && code != 429;
+    return refusal && view_.failures() >= k_failures_to_report && !plan_.writes.empty();
   }
 
   void say(std::string_view supply) {
@@ -107,12 +115,13 @@ class PoolPass {
   void create_for(const kube::Key& claim_key) {
     const auto* claim = view_.get<api::IPAddressClaim>(claim_key.ns, claim_key.name);
     if (claim == nullptr) return;
-    const std::string name = allocation_name(claim->meta.uid, pool_.family);
-    const std::string& ns = context_.options.placeholder_namespace;
-    if (view_.get<api::Service>(ns, name) != nullptr || view_.busy({&api::Service::kind().resource, ns, name})) return;
-    plan_.writes.push_back(kube::create(api::Service::kind().resource,
-                                        allocation_body(context_.options, *claim, pool_.class_name, pool_.family),
-                                        "placeholder-allocate"));
+    Allocation place = find_allocation(view_, context_.options, claim->meta, pool_.family);
+    const kube::Ref ref{&api::Service::kind().resource, context_.options.placeholder_namespace, place.name};
+    if (place.placeholder != nullptr || place.unclear || view_.busy(ref)) return;
+    plan_.writes.push_back(
+        kube::create(api::Service::kind().resource,
+                     allocation_body(context_.options, *claim, std::move(place.name), pool_.class_name, pool_.family),
+                     "placeholder-allocate"));
   }
 
   // The youngest ones go. A placeholder that was assigned meanwhile is safe: the deletion is for this version only.

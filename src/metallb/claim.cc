@@ -104,7 +104,10 @@ class ClaimPass {
     for (const base::Family family : families_of(*claim_)) {
       if (!is_reported(*claim_, family) && halves_.of(family) == nullptr) missing_.push_back(family);
     }
-    if (is_about_to_be_of_other_class()) missing_.clear();
+    if (is_about_to_be_of_other_class()) {
+      changes_class_ = !missing_.empty();
+      missing_.clear();
+    }
     if (missing_.empty()) return;
     if (!class_.valid()) {
       complain(reason::class_invalid, "the parameters of class " + class_.object->meta.name +
@@ -128,17 +131,18 @@ class ClaimPass {
            });
   }
 
-  const api::Service* placeholder_for(base::Family family) {
-    return view_.get<api::Service>(context_.options.placeholder_namespace, allocation_name(claim_->meta.uid, family));
+  Allocation allocation_for(base::Family family) {
+    return find_allocation(view_, context_.options, claim_->meta, family);
   }
 
   // Driver design §4.1: an unrecorded placeholder exists only while this claim is ours to serve, that family is missing
-  // and its pool is that of the claim's class.
+  // and its pool is that of the claim's class. Once its address is in the ledger it is that address's hold, whatever
+  // the claim asks for by now.
   bool is_needed(const api::Service& placeholder) {
     if (claim_ != nullptr) {
       for (const base::Family family : missing_) {
-        if (placeholder.meta.name != allocation_name(claim_->meta.uid, family)) continue;
-        return pool_of(placeholder) == pool_name(claim_->status_className);
+        if (allocation_for(family).placeholder != &placeholder) continue;
+        if (pool_of(placeholder) == pool_name(claim_->status_className)) return true;
       }
     }
     return is_being_recorded(placeholder);
@@ -184,12 +188,14 @@ class ClaimPass {
                                            " is not served, since some of its addresses are in another class or pool: "
                                            "an administrator has to change its parameters");
     }
-    const auto* placeholder = placeholder_for(family);
+    const Allocation allocation = allocation_for(family);
+    const api::Service* placeholder = allocation.placeholder;
     if (placeholder == nullptr) {
+      if (allocation.unclear) return;  // the address shows up, or its hold goes: either brings us back
       want(family, k_want_new);
       return wait_for_turn(family);
     }
-    if (placeholder->meta.deleting) return;
+    if (placeholder->meta.deleting || is_being_recorded(*placeholder)) return;
     if (placeholder->ingress.empty()) want(family, k_want_placed);
     // Without its label it is in no index, and the exclusion of gaps would miss it.
     if (!is_placeholder(*placeholder, context_.options.placeholder_namespace)) {
@@ -311,7 +317,7 @@ class ClaimPass {
       return true;
     });
     if (others) return mismatch(placeholder, ip);
-    if (ours) return;  // recorded, but it does not count for the claim: the core says why
+    if (ours) return;  // not held by us, and it does not count for the claim: the core says why
     const std::string name = base::object_name(ip);
     if (view_.get<api::IPAddress>(name) != nullptr) {
       return complain(reason::name_taken, "an IPAddress object named " + name + " exists for another address");
@@ -377,7 +383,7 @@ class ClaimPass {
       sayings.push_back({api::condition::provisioning, "False", trouble_->reason, trouble_->message});
     } else if (current == nullptr || current->status == "True") {
       return;
-    } else if (class_ && missing_.empty()) {
+    } else if (class_ && missing_.empty() && !changes_class_) {
       sayings.push_back({api::condition::provisioning, "True", reason::provisioned, "all addresses are reserved"});
     } else if (class_) {
       return;  // on its way: what was said stays until it is known to be over
@@ -399,6 +405,7 @@ class ClaimPass {
   ServedClass class_;  // only while the claim is ours to serve
   Halves halves_;
   std::vector<base::Family> missing_;
+  bool changes_class_ = false;  // a family is missing, and is not to be served before the core resolves another class
   std::optional<Trouble> trouble_;
   std::vector<std::string> waits_;
   std::vector<kube::Write> creates_;

@@ -45,12 +45,16 @@ std::string_view suffix(base::Family family) { return family == base::Family::v4
 
 }  // namespace
 
-std::string allocation_name(std::string_view claim_uid, base::Family family) {
-  return service_name(std::string(k_prefix) + std::string(claim_uid) + std::string(suffix(family)));
+std::string allocation_name(std::string_view claim_uid, base::Family family, unsigned place) {
+  const std::string tail = place > 1 ? "-" + std::to_string(place) : "";
+  return service_name(std::string(k_prefix) + std::string(claim_uid) + std::string(suffix(family)) + tail);
 }
 
 std::optional<AllocationName> parse_allocation_name(std::string_view name) {
   if (!name.starts_with(k_prefix)) return std::nullopt;
+  const std::size_t dash = name.rfind('-');
+  const std::string_view place = name.substr(dash + 1);
+  if (!place.empty() && std::ranges::all_of(place, is_digit)) name = name.substr(0, dash);
   for (const base::Family family : {base::Family::v4, base::Family::v6}) {
     if (!name.ends_with(suffix(family))) continue;
     name.remove_prefix(k_prefix.size());

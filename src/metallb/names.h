@@ -11,14 +11,16 @@
 
 namespace metallb {
 
-// "iad-<claim uid>-v4" or "-v6": deterministic, so that racing passes collide instead of allocating twice.
-std::string allocation_name(std::string_view claim_uid, base::Family family);
+// "iad-<claim uid>-v4" or "-v6": deterministic, so that racing passes collide instead of allocating twice. A
+// placeholder keeps its name as the hold of what it was given; while the address exists although it no longer counts
+// for the claim, the next one has the next `place` in its name: "iad-<claim uid>-v4-2", and so on.
+std::string allocation_name(std::string_view claim_uid, base::Family family, unsigned place = 1);
 
 struct AllocationName {
   std::string claim_uid;
   base::Family family = base::Family::v4;
 };
-// nullopt if the name cannot be that of an allocation placeholder.
+// nullopt if the name cannot be that of an allocation placeholder. Any place.
 std::optional<AllocationName> parse_allocation_name(std::string_view name);
 
 // "iad-<address object name>", shortened or cleaned with a hash where a Service's name would be too long or illegal.

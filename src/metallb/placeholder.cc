@@ -135,10 +135,7 @@ class Candidates {
     adopt();
     by_name(hold_name(address_.meta.name));
     by_name(spare_hold_name(address_.meta.name));
-    if (address_.claimRef && !address_.claimRef->uid.empty()) {
-      const auto* drawn = get(allocation_name(address_.claimRef->uid, ip_.family()));
-      if (drawn != nullptr && !is_recorded(*drawn) && shows(*drawn, ip_)) add(drawn);
-    }
+    if (address_.claimRef && !address_.claimRef->uid.empty()) drawn_for(*address_.claimRef);
     return std::move(found_);
   }
 
@@ -171,6 +168,19 @@ class Candidates {
   void by_name(const std::string& name) {
     const auto* hold = get(name);
     if (hold != nullptr && !is_recorded(*hold)) add(hold);
+  }
+  void drawn_for(const api::ClaimRef& claim) {
+    view_.each<api::Service>(k_placeholder_claim_index, slash(claim.ns, claim.name), [&](const api::Service& drawn) {
+      const auto name = parse_allocation_name(drawn.meta.name);
+      if (name && name->claim_uid == claim.uid && shows(drawn, ip_)) add(&drawn);
+      return true;
+    });
+    // Without its label it is in no index.
+    for (unsigned place = 1;; ++place) {
+      const auto* drawn = get(allocation_name(claim.uid, ip_.family(), place));
+      if (drawn == nullptr) return;
+      if (!is_recorded(*drawn) && shows(*drawn, ip_)) add(drawn);
+    }
   }
   void add(const api::Service* hold) {
     if (std::ranges::find(found_, hold) == found_.end()) found_.push_back(hold);
@@ -238,11 +248,35 @@ bool is_pinned_to(const api::Service& service, const base::IpAddress& ip) {
   return ips.size() == 1 && ips.front() == ip;
 }
 
-json::object allocation_body(const Options& options, const api::IPAddressClaim& claim, std::string_view class_name,
-                             base::Family family) {
-  return body(options, allocation_name(claim.meta.uid, family), {},
+json::object allocation_body(const Options& options, const api::IPAddressClaim& claim, std::string name,
+                             std::string_view class_name, base::Family family) {
+  return body(options, std::move(name), {},
               {{api::metallb::claim_namespace, claim.meta.ns}, {api::metallb::claim_name, claim.meta.name}}, class_name,
               family);
+}
+
+Allocation find_allocation(kube::View& view, const Options& options, const kube::Meta& claim, base::Family family) {
+  Allocation found;
+  // Under whatever name: a hold that has an earlier one may have gone meanwhile.
+  view.each<api::Service>(k_placeholder_claim_index, slash(claim.ns, claim.name), [&](const api::Service& drawn) {
+    const auto name = parse_allocation_name(drawn.meta.name);
+    if (!name || name->claim_uid != claim.uid || name->family != family) return true;
+    found.placeholder = &drawn;
+    found.name = drawn.meta.name;
+    return false;
+  });
+  if (found.placeholder != nullptr) return found;
+  for (unsigned place = 1;; ++place) {
+    found.name = allocation_name(claim.uid, family, place);
+    const auto* taken = view.get<api::Service>(options.placeholder_namespace, found.name);
+    if (taken == nullptr) return found;
+    if (!is_recorded(*taken)) {
+      found.placeholder = taken;
+      return found;
+    }
+    const std::string label(taken->meta.labels.get(api::metallb::ip_address));
+    if (!taken->meta.deleting && view.count<api::IPAddress>(k_address_label_index, label) == 0) found.unclear = true;
+  }
 }
 
 json::object hold_body(const Options& options, const api::IPAddress& address, const base::IpAddress& ip,

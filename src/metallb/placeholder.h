@@ -35,9 +35,19 @@ std::vector<base::IpAddress> shown(const api::Service& service);
 bool shows(const api::Service& service, const base::IpAddress& ip);
 bool is_pinned_to(const api::Service& service, const base::IpAddress& ip);
 
-// The Service that draws an address from the class's pool for the claim.
-boost::json::object allocation_body(const Options& options, const api::IPAddressClaim& claim,
+// The Service of that name that draws an address from the class's pool for the claim.
+boost::json::object allocation_body(const Options& options, const api::IPAddressClaim& claim, std::string name,
                                     std::string_view class_name, base::Family family);
+// Where a claim draws an address of the family.
+struct Allocation {
+  // Never a recorded one: that is the hold of its address, whatever has become of the claim since.
+  const api::Service* placeholder = nullptr;
+  // Its name; without a placeholder the name for the next one: the first that no hold has kept.
+  std::string name;
+  // A hold has such a name and its address has not been seen: whether the claim has an address is not known yet.
+  bool unclear = false;
+};
+Allocation find_allocation(kube::View& view, const Options& options, const kube::Meta& claim, base::Family family);
 // The Service that holds the address.
 boost::json::object hold_body(const Options& options, const api::IPAddress& address, const base::IpAddress& ip,
                               std::string name);

@@ -389,19 +389,175 @@ INSTANTIATE_TEST_SUITE_P(Reasons, UnreadyClassTest,
                                            Unready{"BackendReady", "MetalLBMissing"},
                                            Unready{"BackendReady", "WriteRefused"}));
 
-TEST_F(ClaimTest, PlaceholdersThatTheServerRefusesAreSaid) {
+// What the last write of allocation came to, and whether the claims are told.
+struct Refusal {
+  int failures;
+  int code;
+  bool told;
+};
+class RefusedPlaceholderTest : public ClaimTest, public ::testing::WithParamInterface<Refusal> {};
+
+TEST_P(RefusedPlaceholderTest, IsSaidWhenItLasts) {
   put_claim();
   const kube::Key claim = claim_key("tenant-a", "web");
   const kube::Key pool = pool_key("public", base::Family::v4);
   plan(claim);
-  world.memory(pool).failures = 1;
+  world.memory(pool).failures = GetParam().failures;
   world.memory(pool).refusal = "services is forbidden";
+  world.memory(pool).refusal_code = GetParam().code;
   plan(pool);
   world.advance(seconds(3));
   plan(claim);
   world.advance(seconds(3));
   world.execute(plan(claim));
-  EXPECT_EQ(provisioning(), "False/PlaceholderRefused");
+  EXPECT_EQ(provisioning(), GetParam().told ? "False/PlaceholderRefused" : "False/Queued");
+}
+
+INSTANTIATE_TEST_SUITE_P(Claim, RefusedPlaceholderTest,
+                         ::testing::Values(Refusal{3, 403, true}, Refusal{3, 422, true}, Refusal{2, 403, false},
+                                           Refusal{9, 409, false}, Refusal{9, 429, false}, Refusal{9, 500, false},
+                                           Refusal{9, 0, false}));
+
+// A refusal of what is not asked for any more sticks to nobody.
+TEST_F(ClaimTest, WithoutAnythingToAskForNothingIsRefused) {
+  put_claim("placed");
+  settle();
+  put_class("public", R"("parameters":{"addresses":["203.0.113.1-203.0.113.1"]})");
+  put_claim("web");
+  world.memory(pool_key("public", base::Family::v4)).failures = 3;
+  world.memory(pool_key("public", base::Family::v4)).refusal_code = 403;
+  plan(claim_key("tenant-a", "web"));
+  plan(pool_key("public", base::Family::v4));
+  world.advance(seconds(3));
+  plan(claim_key("tenant-a", "web"));
+  world.advance(seconds(3));
+  world.execute(plan(claim_key("tenant-a", "web")));
+  EXPECT_EQ(provisioning(), "False/Queued");
+}
+
+// Driver design §4: the half that is there may be of another class than the one the core has resolved so far.
+TEST_F(ClaimTest, ADualClaimBetweenTwoClassesDoesNotSayThatAllIsThere) {
+  put_class("elsewhere", R"("parameters":{"addresses":["198.51.100.0/29","2001:db8:1::/126"]})");
+  put_claim("web", "Dual");
+  world.change<api::IPAddressClaim>("tenant-a", "web", R"({"spec":{"className":""}})");
+  world.change<api::IPAddressClaim>("tenant-a", "web",
+                                    R"({"status":{"conditions":[
+            {"type":"ClassResolved","status":"True","reason":"Resolved","message":"","lastTransitionTime":"2025-01-01T00:00:00Z",
+             "observedGeneration":2},
+            {"type":"Provisioning","status":"False","reason":"Queued","message":"waits","lastTransitionTime":"2025-01-01T00:00:00Z",
+             "observedGeneration":2}]}})");
+  put_address("198.51.100.1");
+  world.change<api::IPAddress>("", name_of("198.51.100.1"), R"({"spec":{"className":"elsewhere"}})");
+  world.settle(claim_key("tenant-a", "web"));
+  EXPECT_EQ(provisioning(), "False/Queued");
+}
+
+// A placeholder that has been recorded is the hold of its address for good, under the name it was drawn by. The claim
+// may be of another class or family before the core has reported that address.
+class RetargetedClaimTest : public ClaimTest {
+ protected:
+  RetargetedClaimTest() {
+    put_class("other", R"("parameters":{"addresses":["198.51.100.0/29"]})");
+    settle();
+    put_claim();
+    settle();
+    assign_home("iad-uid-web-v4", k_v4);
+  }
+  void record() {
+    settle();
+    ASSERT_TRUE(is_recorded(*drawn()));
+  }
+  // Drawn and in the ledger; the label is not written yet.
+  void record_half() {
+    world.put<api::IPAddress>(fmt::format(
+        R"({{"metadata":{{"name":"{}","finalizers":["{}"]}},"spec":{{"address":"{}","className":"public","reclaimPolicy":"Retain",
+            "claimRef":{{"namespace":"tenant-a","name":"web","uid":"uid-web"}},"source":{{"fromClass":{{}}}}}}}})",
+        name_of(k_v4), m::teardown, k_v4));
+  }
+  // The tenant asks for something else, and the core follows.
+  void retarget(std::string_view cls, std::string_view family = "IPv4") {
+    world.change<api::IPAddressClaim>("tenant-a", "web",
+                                      fmt::format(R"({{"spec":{{"className":"{}","family":"{}"}}}})", cls, family));
+    world.change<api::IPAddressClaim>("tenant-a", "web",
+                                      fmt::format(R"({{"status":{{"className":"{}","conditions":[
+              {{"type":"ClassResolved","status":"True","reason":"Resolved","message":"","lastTransitionTime":"2025-01-01T00:00:00Z",
+                "observedGeneration":{}}}]}}}})",
+                                                  cls, claim()->meta.generation));
+  }
+  void release() { world.change<api::IPAddress>("", name_of(k_v4), R"({"status":{"phase":"Released"}})"); }
+};
+
+TEST_F(RetargetedClaimTest, AnotherClassIsServedBesideTheHoldOfWhatIsReleased) {
+  record();
+  retarget("other");
+  release();
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-web-v4", "iad-uid-web-v4-2"));
+  EXPECT_EQ(annotation(*drawn("web", "-v4-2"), m::pool), "iad-other");
+  assign(k_home, "iad-uid-web-v4-2", {"198.51.100.1"}, "iad-other");
+  settle();
+  ASSERT_NE(address("198.51.100.1"), nullptr);
+  EXPECT_EQ(annotation(*drawn("web", "-v4-2"), m::pin), "198.51.100.1");
+  EXPECT_TRUE(is_recorded(*drawn("web", "-v4-2")));
+  EXPECT_EQ(annotation(*drawn(), m::pin), k_v4);
+}
+
+TEST_F(RetargetedClaimTest, BackAtItsClassItGetsAnotherAddress) {
+  record();
+  retarget("other");
+  release();
+  retarget("public");
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-web-v4", "iad-uid-web-v4-2"));
+  assign_home("iad-uid-web-v4-2", "203.0.113.2");
+  settle();
+  ASSERT_NE(address("203.0.113.2"), nullptr);
+  EXPECT_TRUE(is_recorded(*drawn("web", "-v4-2")));
+}
+
+TEST_F(RetargetedClaimTest, WhatIsRecycledMeanwhileKeepsItsHold) {
+  record();
+  retarget("public", "IPv6");
+  release();
+  retarget("public", "IPv4");
+  world.change<api::IPAddress>("", name_of(k_v4), R"({"spec":{"claimRef":null},"status":{"phase":"Available"}})");
+  const std::string uid = drawn()->meta.uid;
+  settle();
+  ASSERT_NE(drawn(), nullptr);
+  EXPECT_EQ(drawn()->meta.uid, uid);
+  EXPECT_THAT(drawn()->ingress, ElementsAre(k_v4));
+}
+
+TEST_F(RetargetedClaimTest, AnAddressThatIsBeingRecordedKeepsItsHold) {
+  record_half();
+  retarget("other");
+  release();
+  const kube::Plan claims = plan(claim_key("tenant-a", "web"));
+  EXPECT_THAT(steps(claims), IsEmpty());
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-web-v4", "iad-uid-web-v4-2"));
+  EXPECT_TRUE(is_recorded(*drawn()));
+  EXPECT_THAT(drawn()->ingress, ElementsAre(k_v4));
+}
+
+TEST_F(RetargetedClaimTest, AHoldWhoseAddressIsNotSeenYetLetsTheClaimWait) {
+  record();
+  world.vanish<api::IPAddress>("", name_of(k_v4));
+  EXPECT_THAT(steps(plan(claim_key("tenant-a", "web"))), IsEmpty());
+  EXPECT_TRUE(world.facts(wants_bucket("public", base::Family::v4)).members.empty());
+}
+
+TEST_F(RetargetedClaimTest, ALaterNameGoesOnWhenAnEarlierHoldGoes) {
+  record();
+  retarget("other");
+  release();
+  settle();
+  assign(k_home, "iad-uid-web-v4-2", {"198.51.100.1"}, "iad-other");
+  world.vanish<api::Service>(k_home, "iad-uid-web-v4");
+  world.vanish<api::IPAddress>("", name_of(k_v4));
+  settle();
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-web-v4-2"));
+  EXPECT_NE(address("198.51.100.1"), nullptr);
 }
 
 }  // namespace

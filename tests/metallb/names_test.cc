@@ -11,6 +11,7 @@ using base::Family;
 TEST(Names, AllocationNamesOfTheFamiliesDiffer) {
   EXPECT_EQ(allocation_name("6f1c", Family::v4), "iad-6f1c-v4");
   EXPECT_EQ(allocation_name("6f1c", Family::v6), "iad-6f1c-v6");
+  EXPECT_EQ(allocation_name("6f1c", Family::v6, 2), "iad-6f1c-v6-2");
 }
 
 TEST(Names, AnAllocationNameTellsClaimAndFamily) {
@@ -18,7 +19,13 @@ TEST(Names, AnAllocationNameTellsClaimAndFamily) {
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->claim_uid, "6f1c-a");
   EXPECT_EQ(parsed->family, Family::v6);
+  const auto later = parse_allocation_name("iad-6f1c-a-v4-12");
+  ASSERT_TRUE(later);
+  EXPECT_EQ(later->claim_uid, "6f1c-a");
+  EXPECT_EQ(later->family, Family::v4);
   EXPECT_FALSE(parse_allocation_name("iad-ip-203-0-113-7"));
+  EXPECT_FALSE(parse_allocation_name("iad-v4-2"));
+  EXPECT_FALSE(parse_allocation_name("iad--v4-2"));
   EXPECT_FALSE(parse_allocation_name("other-6f1c-v4"));
   EXPECT_FALSE(parse_allocation_name("iad--v4"));
   EXPECT_FALSE(parse_allocation_name("iad-v4"));

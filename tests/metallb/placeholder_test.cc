@@ -39,7 +39,7 @@ api::Service decoded(json::object body) {
 
 // 48
 TEST(Placeholder, AnAllocationDrawsFromThePoolAndIsPinnedToNothing) {
-  const json::object body = allocation_body({}, claim(), "public", Family::v4);
+  const json::object body = allocation_body({}, claim(), "iad-6f1c-v4", "public", Family::v4);
   const json::object& spec = body.at("spec").as_object();
   EXPECT_FALSE(spec.contains("selector"));
   EXPECT_FALSE(spec.contains("loadBalancerClass"));
@@ -78,7 +78,7 @@ TEST(Placeholder, AHoldIsPinnedAndLabelledAndOwned) {
 TEST(Placeholder, MetalLBsLoadBalancerClassIsCarried) {
   Options options;
   options.load_balancer_class = "metallb.example/lb";
-  EXPECT_EQ(allocation_body(options, claim(), "public", Family::v6).at("spec").at("loadBalancerClass"),
+  EXPECT_EQ(allocation_body(options, claim(), "iad-6f1c-v6", "public", Family::v6).at("spec").at("loadBalancerClass"),
             "metallb.example/lb");
   const auto ip = *base::IpAddress::parse("203.0.113.7");
   const api::IPAddress a = address("203.0.113.7", "ip-203-0-113-7");

@@ -80,8 +80,7 @@ class Invariants {
     const auto it = owner.find(ip);
     if (it == owner.end() || !name.starts_with("metallb-iad-system/")) return;
     if (find(service, {"metadata", "labels", m::ip_address}) != nullptr) return;
-    if (name != "metallb-iad-system/iad-" + it->second + "-v4" &&
-        name != "metallb-iad-system/iad-" + it->second + "-v6") {
+    if (!name.starts_with("metallb-iad-system/iad-" + it->second + "-v")) {
       if (stolen_.insert(name + ip).second && ++own_theft == 1)
         ADD_FAILURE() << name << " stole " << ip << sim_.story();
     }
