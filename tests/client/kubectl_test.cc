@@ -98,7 +98,7 @@ TEST_F(KubectlTest, ApplySaysWhatIsWrongWithAFile) {
     const char* says;
   };
   for (const Row& row :
-       {Row{"a: [1", "yaml-cpp"}, Row{"just text", "a document is no object"}, Row{"# nothing", "no objects in it"},
+       {Row{"a: [1", "line 1"}, Row{"just text", "a document is no object"}, Row{"# nothing", "no objects in it"},
         Row{"kind: Service", "apiVersion is missing"}, Row{"apiVersion: v1", "kind is missing"},
         Row{"apiVersion: v1\nkind: Secret\nmetadata: {name: a}", "does not know the kind Secret of v1"},
         Row{"apiVersion: v1\nkind: Service", "a Service without metadata.name"}}) {
