@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -159,14 +160,18 @@ kube::Response ApiServer::handle(const kube::Request& request, const Caller& cal
     return page_not_found().response();
   }
   const std::uint64_t before = impl_->storage.revision();
+  std::vector<std::string> warnings;
   Outcome<kube::Response> outcome = [&]() -> Outcome<kube::Response> {
     auto target = impl_->route(request, caller);
     if (!target) return std::unexpected(target.error());
     auto response = impl_->dispatch(*target, request);
-    if (response) response->warnings = std::move(target->warnings);
+    // Told whatever the answer is, and first.
+    if (!target->kind->warning.empty()) warnings.push_back(target->kind->warning);
+    if (response) std::ranges::move(target->warnings, std::back_inserter(warnings));
     return response;
   }();
   kube::Response response = outcome ? std::move(*outcome) : outcome.error().response();
+  response.warnings = std::move(warnings);
   if (impl_->audit && is_write(info.verb)) {
     const std::uint64_t after = impl_->storage.revision();
     impl_->audit({impl_->reactor.now(), access_of(info, caller.user), response.status, after != before, after});

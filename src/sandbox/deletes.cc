@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <boost/json/array.hpp>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "sandbox/builtin/fields.h"
 #include "sandbox/metadata.h"
@@ -28,6 +31,35 @@ base::Result<json::value> delete_body(const kube::Request& request) {
   return json::value(std::move(*options));
 }
 
+// A member of the wrong type must not be passed over: a precondition that is not understood would not be kept.
+std::optional<std::string> type_error(const json::object& options) {
+  struct Member {
+    std::vector<std::string_view> path;
+    json::kind kind;
+    std::string_view field;  // as the server names it
+    std::string_view type;
+  };
+  static const std::vector<Member> members = {
+      {{"gracePeriodSeconds"}, json::kind::int64, "DeleteOptions.gracePeriodSeconds", "int64"},
+      {{"preconditions"}, json::kind::object, "DeleteOptions.preconditions", "v1.Preconditions"},
+      {{"preconditions", "uid"}, json::kind::string, "Preconditions.preconditions.uid", "types.UID"},
+      {{"preconditions", "resourceVersion"},
+       json::kind::string,
+       "Preconditions.preconditions.resourceVersion",
+       "string"},
+      {{"orphanDependents"}, json::kind::bool_, "DeleteOptions.orphanDependents", "bool"},
+      {{"propagationPolicy"}, json::kind::string, "DeleteOptions.propagationPolicy", "v1.DeletionPropagation"},
+      {{"dryRun"}, json::kind::array, "DeleteOptions.dryRun", "[]string"}};
+  for (const Member& member : members) {
+    const json::object* parent = &options;
+    if (member.path.size() > 1) parent = object_at(options, {member.path.front()});
+    const json::value* value = parent == nullptr ? nullptr : parent->if_contains(member.path.back());
+    if (value == nullptr || value->is_null() || value->kind() == member.kind) continue;
+    return go_type_error(go_kind(*value), member.field, member.type);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Outcome<ApiServer::Impl::DeleteOptions> ApiServer::Impl::delete_options(const Target& target,
@@ -40,6 +72,7 @@ Outcome<ApiServer::Impl::DeleteOptions> ApiServer::Impl::delete_options(const Ta
       return refuse(bad_request("the object provided is unrecognized (must be of type DeleteOptions)"));
     }
     const json::object& object = body->get_object();
+    if (const auto error = type_error(object)) return refuse(bad_request(*error));
     if (const json::array* stages = array_at(object, {"dryRun"}); stages != nullptr && !stages->empty()) {
       if (stages->size() != 1 || (*stages)[0] != "All") {
         return refuse(invalid({"meta.k8s.io", "DeleteOptions", ""},

@@ -1,5 +1,7 @@
 #include "sandbox/json.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/error.hpp>
@@ -174,12 +176,6 @@ base::Result<json::value*> follow(json::value& root, const std::vector<std::stri
   return at;
 }
 
-base::Result<json::value> pointer_get(json::value& root, const std::vector<std::string>& steps) {
-  auto found = follow(root, steps, steps.size());
-  if (!found) return std::unexpected(found.error());
-  return **found;
-}
-
 base::Result<json::value> pointer_remove(json::value& root, const std::vector<std::string>& steps) {
   if (steps.empty()) return base::fail("the whole document cannot be removed");
   auto parent = follow(root, steps, steps.size() - 1);
@@ -229,11 +225,60 @@ base::Result<void> pointer_put(json::value& root, const std::vector<std::string>
   return {};
 }
 
-base::Result<void> apply_operation(json::value& root, const json::object& operation) {
+// How many bytes a value adds to a document, about; counted no further than `most`.
+std::size_t extent(const json::value& value, std::size_t most) {
+  std::size_t bytes = 1;
+  if (const json::object* object = value.if_object()) {
+    for (auto it = object->begin(); it != object->end() && bytes <= most; ++it)
+      bytes += it->key().size() + extent(it->value(), most - bytes);
+  } else if (const json::array* array = value.if_array()) {
+    for (auto it = array->begin(); it != array->end() && bytes <= most; ++it) bytes += extent(*it, most - bytes);
+  } else if (const json::string* text = value.if_string()) {
+    bytes += text->size();
+  }
+  return bytes;
+}
+
+// What a patch may still cost beyond what it says.
+struct Budget {
+  std::size_t copied = k_most_patch_copies;
+  std::size_t shifted = 20'000'000;  // items that have made way for others
+};
+
+// The size of the list that an operation at `steps` puts something into or takes something out of.
+std::size_t list_size(json::value& root, const std::vector<std::string>& steps) {
+  if (steps.empty() || steps.back() == "-") return 0;
+  const auto parent = follow(root, steps, steps.size() - 1);
+  const json::array* array = parent ? (*parent)->if_array() : nullptr;
+  return array == nullptr ? 0 : array->size();
+}
+
+base::Result<void> shift(json::value& root, const std::vector<std::string>& steps, Budget& budget) {
+  const std::size_t size = list_size(root, steps);
+  if (size > budget.shifted) return base::fail("the patch moves too many items of lists");
+  budget.shifted -= size;
+  return {};
+}
+
+base::Result<void> copy_value(json::value& root, const std::vector<std::string>& from,
+                              const std::vector<std::string>& to, Budget& budget) {
+  const auto source = follow(root, from, from.size());
+  if (!source) return std::unexpected(source.error());
+  const std::size_t bytes = extent(**source, budget.copied);
+  if (bytes > budget.copied)
+    return base::fail(fmt::format("the accumulated size increase of copy exceeds the limit {}", k_most_patch_copies));
+  budget.copied -= bytes;
+  return pointer_put(root, to, json::value(**source), false);
+}
+
+base::Result<void> apply_operation(json::value& root, const json::object& operation, Budget& budget) {
   const std::string_view op = text_at(operation, {"op"});
   auto path = pointer_steps(text_at(operation, {"path"}));
   if (!path) return std::unexpected(path.error());
   const json::value* value = operation.if_contains("value");
+  if (op != "test" && op != "replace") {
+    if (auto shifted = shift(root, *path, budget); !shifted) return shifted;
+  }
   if (op == "add" || op == "replace") {
     return pointer_put(root, *path, value == nullptr ? json::value(nullptr) : *value, op == "replace");
   }
@@ -244,15 +289,17 @@ base::Result<void> apply_operation(json::value& root, const json::object& operat
   }
   if (op == "test") {
     const json::value wanted = value == nullptr ? json::value(nullptr) : *value;
-    auto found = pointer_get(root, *path);
+    auto found = follow(root, *path, path->size());
     if (!found && !wanted.is_null()) return std::unexpected(found.error());
-    if (found && !same(*found, wanted)) return base::fail("test failed");
+    if (found && !same(**found, wanted)) return base::fail("test failed");
     return {};
   }
   if (op == "move" || op == "copy") {
     auto from = pointer_steps(text_at(operation, {"from"}));
     if (!from) return std::unexpected(from.error());
-    auto taken = op == "move" ? pointer_remove(root, *from) : pointer_get(root, *from);
+    if (op == "copy") return copy_value(root, *from, *path, budget);
+    if (auto shifted = shift(root, *from, budget); !shifted) return shifted;
+    auto taken = pointer_remove(root, *from);
     if (!taken) return std::unexpected(taken.error());
     return pointer_put(root, *path, std::move(*taken), false);
   }
@@ -263,10 +310,11 @@ base::Result<void> apply_operation(json::value& root, const json::object& operat
 
 base::Result<json::value> json_patch(const json::value& document, const json::array& operations) {
   json::value result = document;
+  Budget budget;
   for (const json::value& operation : operations) {
     const json::object* members = operation.if_object();
     if (members == nullptr) return base::fail("an operation of a JSON patch is an object");
-    auto applied = apply_operation(result, *members);
+    auto applied = apply_operation(result, *members, budget);
     if (!applied) return std::unexpected(applied.error());
   }
   return result;

@@ -43,7 +43,12 @@ std::string_view go_kind(const json::value& value);
 
 // RFC 7396, in place.
 void merge_patch(json::value& target, const json::value& patch);
-// RFC 6902: applies all operations or none. The error names the operation.
+// What the API server lets a JSON patch do: operations, and bytes that "copy" may add in all.
+inline constexpr std::size_t k_most_patch_operations = 10'000;
+inline constexpr std::size_t k_most_patch_copies = 3UL << 20U;
+// RFC 6902: applies all operations or none. The error names the operation. For patches from anyone: one that copies
+// more than k_most_patch_copies, or moves the items of long lists about without end, is an error. The caller counts
+// operations.
 base::Result<json::value> json_patch(const json::value& document, const json::array& operations);
 
 // One step of a JSON pointer list: "/a~1b/0" -> {"a/b", "0"}. An error if it does not start with '/'.

@@ -67,6 +67,7 @@ struct Kind {
   bool custom = false;                // comes from a CustomResourceDefinition
   bool unconditional_update = false;  // PUT without resourceVersion is allowed
   bool returns_deleted = false;       // DELETE answers with the object
+  std::string warning = {};           // what every request for it is told; "": nothing
   NameRule name_rule = NameRule::subdomain;
   std::vector<std::string> selectable = {};          // fields besides metadata.name and metadata.namespace
   std::shared_ptr<const Schema> schema = {};         // nullptr: documents are kept as they come

@@ -180,7 +180,8 @@ void ApiServer::Impl::register_more_kinds() {
             .singular = "endpoints",
             .name = "Endpoints",
             .short_names = {"ep"},
-            .unconditional_update = true});
+            .unconditional_update = true,
+            .warning = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"});
   add_kind({.group = "apps",
             .version = "v1",
             .plural = "replicasets",

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <boost/json/array.hpp>
+#include <cmath>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 namespace sandbox {
 namespace {
@@ -35,15 +38,6 @@ std::string_view merge_key(std::string_view list, const json::array& items) {
   return entry == merge_keys.end() ? std::string_view() : entry->key;
 }
 
-json::value* element_with(json::array& items, std::string_view key, const json::value& wanted) {
-  for (json::value& item : items) {
-    const json::object* object = item.if_object();
-    const json::value* value = object == nullptr ? nullptr : object->if_contains(key);
-    if (value != nullptr && same(*value, wanted)) return &item;
-  }
-  return nullptr;
-}
-
 // What tells the items of a list apart: the member `key`, or without one the item itself.
 const json::value* identity(const json::value& item, std::string_view key) {
   if (key.empty()) return &item;
@@ -51,37 +45,59 @@ const json::value* identity(const json::value& item, std::string_view key) {
   return object == nullptr ? nullptr : object->if_contains(key);
 }
 
-// Where the item with an identity is in `list`, its size if it is not there.
-std::size_t place_of(const json::array& list, std::string_view key, const json::value& wanted) {
-  std::size_t at = 0;
-  for (; at < list.size(); ++at) {
-    const json::value* id = identity(list[at], key);
-    if (id != nullptr && same(*id, wanted)) break;
+// Where the items of a list are, by their identity; the first of several. Lists come from clients and may be long.
+class Places {
+ public:
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  Places(const json::array& list, std::string_view key) : key_(key) {
+    for (std::size_t at = 0; at < list.size(); ++at) add(list[at], at);
   }
-  return at;
-}
+  void add(const json::value& item, std::size_t at) {
+    if (const json::value* id = identity(item, key_)) places_.try_emplace(text(*id), at);
+  }
+  void forget(const json::value& id) { places_.erase(text(id)); }
+  std::size_t of(const json::value& id) const {
+    const auto found = places_.find(text(id));
+    return found == places_.end() ? none : found->second;
+  }
+
+ private:
+  // equal for what is the same by value
+  static std::string text(const json::value& id) {
+    if (id.is_double() && id.get_double() == std::trunc(id.get_double()) && std::abs(id.get_double()) < 1e15)
+      return std::to_string(static_cast<std::int64_t>(id.get_double()));
+    return to_text(id);
+  }
+
+  std::string_view key_;
+  std::unordered_map<std::string, std::size_t> places_;
+};
 
 // The order of a merged list: what `order` names comes in that order, between it the rest where it was in `before`; an
 // item that is new comes as early as the order allows.
 void sort_merged(json::array& merged, const json::array& before, const json::array& order, std::string_view key) {
   json::array named;
   json::array rest;
+  const Places now(merged, key);
   for (const json::value& wanted : order) {
     const json::value* id = identity(wanted, key);
-    const std::size_t at = id == nullptr ? merged.size() : place_of(merged, key, *id);
-    if (at < merged.size()) named.push_back(merged[at]);
+    const std::size_t at = id == nullptr ? Places::none : now.of(*id);
+    if (at != Places::none) named.push_back(merged[at]);
   }
+  const Places names(named, key);
   for (json::value& item : merged) {
     const json::value* id = identity(item, key);
-    if (id == nullptr || place_of(named, key, *id) == named.size()) rest.push_back(std::move(item));
+    if (id == nullptr || names.of(*id) == Places::none) rest.push_back(std::move(item));
   }
+  const Places places(before, key);
   const auto earlier = [&](const json::value& a, const json::value& b) {
     const json::value* x = identity(a, key);
     const json::value* y = identity(b, key);
     if (x == nullptr || y == nullptr) return false;
-    const std::size_t first = place_of(before, key, *x);
-    const std::size_t second = place_of(before, key, *y);
-    return second < before.size() && first < second;
+    const std::size_t first = places.of(*x);
+    const std::size_t second = places.of(*y);
+    return second != Places::none && first < second;
   };
   json::array sorted;
   std::size_t i = 0;
@@ -96,28 +112,41 @@ void sort_merged(json::array& merged, const json::array& before, const json::arr
 // `order`: the patch's $setElementOrder, nullptr if it has none.
 void merge_list(json::array& target, const json::array& patch, std::string_view key, const json::array* order) {
   const json::array before = target;
+  Places places(target, key);
+  std::vector<bool> gone(target.size());
   for (const json::value& item : patch) {
     const json::object* object = item.if_object();
     const json::value* id = object == nullptr ? nullptr : object->if_contains(key);
     if (id == nullptr) continue;
-    json::value* existing = element_with(target, key, *id);
+    const std::size_t at = places.of(*id);
     const json::value* directive = object->if_contains("$patch");
     if (directive != nullptr && directive->is_string() && view(directive->get_string()) == "delete") {
-      if (existing != nullptr) target.erase(existing);
-    } else if (existing != nullptr) {
-      strategic_merge(*existing, item);
+      if (at == Places::none) continue;
+      gone[at] = true;
+      places.forget(*id);
+    } else if (at != Places::none) {
+      strategic_merge(target[at], item);
     } else {
+      places.add(item, target.size());
+      gone.push_back(false);
       target.push_back(item);
     }
   }
+  json::array left;
+  for (std::size_t at = 0; at < target.size(); ++at) {
+    if (!gone[at]) left.push_back(std::move(target[at]));
+  }
+  target = std::move(left);
   sort_merged(target, before, order == nullptr ? patch : *order, key);
 }
 
 void merge_set(json::array& target, const json::array& patch, const json::array* order) {
   const json::array before = target;
+  Places places(target, {});
   for (const json::value& item : patch) {
-    if (std::ranges::none_of(target, [&item](const json::value& other) { return same(item, other); }))
-      target.push_back(item);
+    if (places.of(item) != Places::none) continue;
+    places.add(item, target.size());
+    target.push_back(item);
   }
   if (order != nullptr) sort_merged(target, before, *order, {});
 }
@@ -126,11 +155,10 @@ void remove_items(json::object& target, std::string_view list, const json::value
   json::value* found = target.if_contains(list);
   if (found == nullptr || !found->is_array() || !items.is_array()) return;
   json::array& array = found->get_array();
-  for (const json::value& item : items.get_array()) {
-    const auto* last =
-        std::remove_if(array.begin(), array.end(), [&item](const json::value& other) { return same(item, other); });
-    array.erase(last, array.end());
-  }
+  const Places removed(items.get_array(), {});
+  const auto* last = std::remove_if(array.begin(), array.end(),
+                                    [&removed](const json::value& item) { return removed.of(item) != Places::none; });
+  array.erase(last, array.end());
 }
 
 }  // namespace

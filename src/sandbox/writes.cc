@@ -430,6 +430,14 @@ Outcome<kube::Response> ApiServer::Impl::patch(Target& target, const kube::Reque
       return refuse(bad_request(
           "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"));
     }
+    if (const std::size_t count = body->get_array().size(); count > k_most_patch_operations) {
+      return refuse({.code = 413,
+                     .reason = "RequestEntityTooLarge",
+                     .message = fmt::format("Request entity too large: The allowed maximum operations in a JSON patch "
+                                            "is {}, got {}",
+                                            k_most_patch_operations, count),
+                     .bare = true});
+    }
     auto patched = json_patch(document, body->get_array());
     if (!patched)
       return refuse({.code = 422,

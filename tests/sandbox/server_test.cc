@@ -153,6 +153,14 @@ TEST(Server, UnknownFieldsAreDroppedWithAWarning) {
                   .warnings.empty());
 }
 
+TEST(ServerWarnings, EveryRequestForEndpointsIsTold) {
+  World world;
+  const std::vector<std::string> told{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"};
+  EXPECT_EQ(world.call("GET", "/api/v1/namespaces/default/endpoints").warnings, told);
+  EXPECT_EQ(world.call("GET", "/api/v1/namespaces/default/endpoints/none").warnings, told);
+  EXPECT_EQ(world.call("GET", "/api/v1/namespaces/default/services").warnings, std::vector<std::string>());
+}
+
 TEST(Server, AnAdmissionMayRefuse) {
   World world;
   world.server().add_admission([](const AdmissionRequest& request) -> std::optional<Refusal> {
