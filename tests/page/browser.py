@@ -137,6 +137,10 @@ class Page:
             time.sleep(0.02)
         raise Failure(f"waited in vain for {what or script}; the page shows:\n" + self.run("document.body.innerText")[:3000])
 
+    def shows(self, text):
+        """Waits until a text can be read: what `content-visibility` leaves out is there only after the next frame was drawn."""
+        self.wait(f"document.body.innerText.includes({json.dumps(text)})", f"the text {text!r}")
+
     def press(self, key, control=False, shift=False):
         codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "PageUp": 33, "PageDown": 34, "End": 35, "Home": 36,
                  "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}

@@ -93,12 +93,11 @@ class Draws(PageTest):
 
     def test_numbers_troubles_and_who_waits(self):
         page = self.open(*cluster.busy())
-        text = page.run("document.querySelector('main').innerText")
         for part in ("269 IPv4 addresses, 256 free", "18,446,744,073,709,551,616 IPv6 addresses, 18,446,744,073,709,551,613 free",
                      "3 of 18,446,744,073,709,551,616 are in use", "Overlap: addresses[0] overlaps with class public",
                      "shop/late waits for IPv4: Exhausted", "shop/lost has lost an address", "shop/nowhere waits for IPv4",
                      "class deleted; its addresses stay held", "Outside the ranges"):
-            self.assertIn(part, text)
+            page.shows(part)
         self.assertEqual(page.run("[...document.querySelectorAll('h2')].map(h => h.textContent).slice(0, 6)"),
                          ["Claims without a class", "public", "edge", "gone", "six", ""])
 
@@ -107,7 +106,7 @@ class Draws(PageTest):
         objects += [cluster.address(f"2001:db8::{i:x}", cls="huge", phase="Bound", claim=f"n/c{i}") for i in range(1, 301)]
         page = self.open(*objects)
         self.assertEqual(page.run("document.querySelectorAll('.grid .cell').length"), 256)
-        self.assertIn("300 of 79,228,162,514,264,337,593,543,950,336 are in use; the first 256 are shown", page.run("document.body.innerText"))
+        page.shows("300 of 79,228,162,514,264,337,593,543,950,336 are in use; the first 256 are shown")
         page.run("document.querySelector('.section .more').click()")
         self.assertEqual(page.run("document.querySelectorAll('.grid .cell').length"), 300)
         self.assertIn("0 of 16,777,216 are in use", page.run("document.body.textContent"))
@@ -133,7 +132,7 @@ class Draws(PageTest):
 
     def test_no_class_yet(self):
         page = self.open()
-        self.assertIn("There is no IPAddressClass yet.", page.run("document.querySelector('main').innerText"))
+        page.shows("There is no IPAddressClass yet.")
         self.api.put(cluster.ip_class("public", ["203.0.113.0/24"]))
         page.wait("document.querySelectorAll('.cell.free').length > 250")
         self.assertTrue(page.run("document.getElementById('empty').hidden"))
@@ -223,7 +222,7 @@ class Follows(PageTest):
     def test_large_lists_come_in_pages(self):
         objects = [cluster.address(f"10.0.{i >> 8}.{i & 255}", cls="large") for i in range(1201)]
         page = self.open(cluster.ip_class("large", ["10.0.0.0/16"]), *objects)
-        self.assertIn("1,201 of 65,536 are in use", page.run("document.body.innerText"))
+        page.shows("1,201 of 65,536 are in use")
         self.assertEqual(len(self.api.asked("ipaddresses?limit=500&continue=")), 2)
 
     def test_a_second_window_does_not_take_the_connections_of_the_first(self):
