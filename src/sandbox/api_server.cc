@@ -221,7 +221,12 @@ void ApiServer::load_crds(std::string_view yaml) {
     target.kind = impl_->definitions;
     target.info.name = text_at(object, {"metadata", "name"});
     const VersionPtr current = impl_->storage.get(*target.kind, target.info.name);
-    if (current != nullptr) make_object(object, {"metadata"})["resourceVersion"] = std::to_string(current->revision);
+    if (current != nullptr) {  // what others put into its metadata stays: a Helm release may own it
+      json::value metadata = current->document.at("metadata");
+      merge_patch(metadata, make_object(object, {"metadata"}));
+      object["metadata"] = std::move(metadata);
+      make_object(object, {"metadata"})["resourceVersion"] = std::to_string(current->revision);
+    }
     const auto stored = current == nullptr
                             ? impl_->store_new(target, std::move(object))
                             : impl_->store_next(target, std::move(object), current, Impl::Part::main, false);

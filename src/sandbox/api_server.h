@@ -101,8 +101,8 @@ class ApiServer {
   ApiServer& operator=(const ApiServer&) = delete;
 
   // Registers the CustomResourceDefinitions of a YAML stream or of all *.yaml in a folder, in place of definitions of
-  // the same names. Throws std::runtime_error that names the file and what is wrong, also if a schema keyword or a
-  // validation rule is not implemented.
+  // the same names, whose labels and annotations are kept. Throws std::runtime_error that names the file and what is
+  // wrong, also if a schema keyword or a validation rule is not implemented.
   void load_crds(std::string_view yaml);
   void load_crds(const std::filesystem::path& folder);
   // Registers MetalLB's kinds (group metallb.io) by the sandbox's own descriptions of them.

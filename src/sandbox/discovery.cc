@@ -8,6 +8,7 @@
 
 #include "sandbox/negotiation.h"
 #include "sandbox/openapi.h"
+#include "sandbox/openapi_protobuf.h"
 #include "sandbox/server_impl.h"
 
 namespace sandbox {
@@ -150,7 +151,7 @@ std::optional<kube::Response> ApiServer::Impl::discovery(const RequestInfo& info
                       "/openapi/v2", "/openapi/v3", "/readyz", "/version"};
     return ok(json::object{{"paths", std::move(paths)}});
   }
-  if (path.starts_with("/openapi/")) return openapi(path);
+  if (path.starts_with("/openapi/")) return openapi(path, accept);
   Groups groups;
   for (const auto& [key, kind] : kinds) {
     auto& versions = groups[kind->group];
@@ -191,12 +192,19 @@ std::optional<kube::Response> ApiServer::Impl::discovery(const RequestInfo& info
                          {"resources", std::move(resources)}});
 }
 
-std::optional<kube::Response> ApiServer::Impl::openapi(std::string_view path) const {
+std::optional<kube::Response> ApiServer::Impl::openapi(std::string_view path, std::string_view accept) const {
   std::map<std::string, std::vector<const Kind*>, std::less<>> by_version;
   std::vector<const Kind*> all;
   for (const auto& [key, kind] : kinds) {
     by_version[kind->group.empty() ? "api/" + kind->version : "apis/" + kind->api_version()].push_back(kind.get());
     all.push_back(kind.get());
+  }
+  if (path == "/openapi/v2" && wants_openapi_protobuf(accept)) {
+    kube::Response response;
+    response.status = 200;
+    response.content_type = openapi_protobuf_type;
+    response.body = openapi_protobuf(openapi_v2(all));
+    return response;
   }
   if (path == "/openapi/v2") return ok(openapi_v2(all));
   constexpr std::string_view root = "/openapi/v3";

@@ -107,7 +107,7 @@ struct ApiServer::Impl {
   Outcome<kube::Response> set_scale(Target& target, const kube::Request& request);
   // discovery.cc
   std::optional<kube::Response> discovery(const RequestInfo& info, std::string_view accept) const;
-  std::optional<kube::Response> openapi(std::string_view path) const;
+  std::optional<kube::Response> openapi(std::string_view path, std::string_view accept) const;
   json::object aggregated(const std::map<std::string, std::vector<std::string>>& groups, bool core,
                           std::string_view form) const;
 

@@ -54,6 +54,19 @@ TEST(Crds, TheProjectsOwnFilesLoadAndAreServed) {
             std::string::npos);
 }
 
+TEST(Crds, LoadedAgainADefinitionKeepsWhatOthersSaidOfIt) {
+  World world;
+  world.server().load_crds(std::string_view(definition("{type: object}")));
+  const std::string path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.com";
+  ASSERT_EQ(world.call("PATCH", path, R"({"metadata":{"labels":{"owner":"helm"},"annotations":{"a":"b"}}})").status,
+            200);
+  world.server().load_crds(std::string_view(definition("{type: object, properties: {a: {type: string}}}")));
+  const std::string now = world.call("GET", path).body;
+  EXPECT_NE(now.find(R"("labels":{"owner":"helm"})"), std::string::npos) << now;
+  EXPECT_NE(now.find(R"("annotations":{"a":"b"})"), std::string::npos) << now;
+  EXPECT_NE(now.find(R"("properties":{"a":{"type":"string"}})"), std::string::npos) << now;
+}
+
 TEST(Crds, WhatCannotBeEnforcedIsRefusedAtLoad) {
   EXPECT_EQ(refusal(definition("{type: object}")), "");
   EXPECT_NE(refusal(definition("{type: object, x-kubernetes-validations: [{rule: 'size(self.a) > 3', message: m}]}"))

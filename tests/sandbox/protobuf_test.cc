@@ -3,6 +3,7 @@
 
 #include "sandbox/builtin/fields.h"
 #include "sandbox/duplicates.h"
+#include "sandbox/openapi_protobuf.h"
 #include "sandbox/protobuf.h"
 #include "sandbox/request.h"
 #include "sandbox/world.h"
@@ -10,11 +11,14 @@
 namespace sandbox {
 namespace {
 
+std::string varint(std::size_t value) {
+  std::string out;
+  for (; value >= 128; value /= 128) out += static_cast<char>(value % 128 + 128);
+  return out + static_cast<char>(value);
+}
 // One field: its number and its bytes.
 std::string field(int number, const std::string& bytes) {
-  std::string out(1, static_cast<char>(number << 3 | 2));
-  out += static_cast<char>(bytes.size());
-  return out + bytes;
+  return varint(static_cast<std::size_t>(number << 3 | 2)) + varint(bytes.size()) + bytes;
 }
 std::string number(int field_number, int value) {
   return {static_cast<char>(field_number << 3), static_cast<char>(value)};
@@ -66,6 +70,36 @@ TEST(Duplicates, AreFoundWhereverTheyAre) {
             (std::vector<std::string>{"b.c[0].d", "b.c", "a"}));
   EXPECT_TRUE(duplicate_fields(R"([{"a":1},{"a":2}])").empty());
   EXPECT_TRUE(duplicate_fields("").empty());
+}
+
+TEST(Protobuf, AnOpenApiDocumentBecomesGnosticsMessage) {
+  const auto document = parse_json(R"({"swagger":"2.0","info":{"title":"t","version":"v"},
+      "paths":{"/a":{"get":{"operationId":"o","parameters":[{"name":"q","in":"query","type":"string"}],
+        "responses":{"200":{"description":"OK"}},"x-k":1}}},
+      "definitions":{"D":{"type":"object","required":["r"],"oneOf":[],"properties":{"r":{"$ref":"#/d"}}}}})");
+  ASSERT_TRUE(document);
+  const std::string query = field(3, field(4, "q") + field(2, "query") + field(6, "string"));
+  const std::string operation = field(5, "o") + field(8, field(1, field(2, query))) +
+                                field(9, field(1, field(1, "200") + field(2, field(1, field(1, "OK"))))) +
+                                field(13, field(1, "x-k") + field(2, field(2, "1\n")));
+  const std::string schema =
+      field(22, field(1, "object")) + field(19, "r") + field(25, field(1, field(1, "r") + field(2, field(1, "#/d"))));
+  EXPECT_EQ(openapi_protobuf(document->get_object()),
+            field(1, "2.0") + field(2, field(1, "t") + field(2, "v")) +
+                field(8, field(2, field(1, "/a") + field(2, field(2, operation)))) +
+                field(9, field(1, field(1, "D") + field(2, schema))));
+}
+
+TEST(Protobuf, ClientsThatWantOpenApiInItGetIt) {
+  World world;
+  const std::string type(openapi_protobuf_type);
+  const auto ask = [&world](const std::string& accept) {
+    return world.server().handle(make_request("GET", "/openapi/v2"), Caller{.user = "admin", .accept = accept});
+  };
+  EXPECT_EQ(ask(type).content_type, type);
+  EXPECT_EQ(ask("application/com.github.proto-openapi.spec.v2@v1.0+protobuf").content_type, type);
+  EXPECT_EQ(ask("").content_type, "application/json");
+  EXPECT_EQ(ask("application/json, " + type).content_type, "application/json");
 }
 
 }  // namespace
