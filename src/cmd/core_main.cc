@@ -12,5 +12,9 @@ int core_main(int argc, const char* const* argv) {
       "Service: that is the work of a driver for each IPAddressClass.";
   what.version = PROJECT_VERSION;
   what.build = [](const kube::Surroundings&) { return core::controller(); };
+  what.after_drain =
+      "All IPAddressClaims, IPAddresses and IPAddressClasses stay as they are. Nothing protects them from deletion "
+      "now, "
+      "and nothing binds claims or reclaims addresses until the controller runs again.";
   return kube::run(what, argc, argv);
 }

@@ -46,6 +46,11 @@ int driver_main(int argc, const char* const* argv) {
       "and hands it to "
       "the Service that names the claim.";
   what.version = PROJECT_VERSION;
+  what.after_drain =
+      "The placeholder Services, the pools and advertisements labelled metallb.drivers.local.sdn.cozystack.io/class, "
+      "and "
+      "the pins of attached Services stay: MetalLB goes on holding and serving every address. Deleting a placeholder "
+      "gives its address back to MetalLB.";
   what.add_flags = [&](CLI::App& app) { add_flags(app, options, placeholder_namespace); };
   what.build = [&](const kube::Surroundings& around) -> base::Result<kube::Controller> {
     if (!around.pod_namespace.empty()) options.placeholder_namespace = around.pod_namespace;

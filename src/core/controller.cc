@@ -64,6 +64,8 @@ kube::Controller controller() {
              rule("ipaddressclaims", {"get", "list", "watch", "patch"}),
              rule("ipaddressclaims/status", {"patch"}),
              {"events.k8s.io", "events", "", {"create", "patch"}}};
+  c.finalizers = {{&api::IPAddressClaim::kind(), std::string(api::claim_protection)},
+                  {&api::IPAddress::kind(), std::string(api::address_protection)}};
   return c;
 }
 

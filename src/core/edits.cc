@@ -2,20 +2,6 @@
 
 namespace core {
 
-boost::json::array with_finalizer(const kube::Meta& meta, std::string_view finalizer) {
-  boost::json::array list(meta.finalizers.begin(), meta.finalizers.end());
-  if (!meta.has_finalizer(finalizer)) list.emplace_back(finalizer);
-  return list;
-}
-
-boost::json::array without_finalizer(const kube::Meta& meta, std::string_view finalizer) {
-  boost::json::array list;
-  for (const std::string& name : meta.finalizers) {
-    if (name != finalizer) list.emplace_back(name);
-  }
-  return list;
-}
-
 void ConditionEdit::set(std::string_view type, bool status, std::string_view reason, std::string message) {
   sayings_.push_back({type, status ? "True" : "False", reason, std::move(message)});
 }

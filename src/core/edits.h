@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "api/conditions.h"
+#include "kube/finalizers.h"
 #include "kube/types.h"
 
 namespace core {
 
-// metadata.finalizers with `finalizer` added or removed.
-boost::json::array with_finalizer(const kube::Meta& meta, std::string_view finalizer);
-boost::json::array without_finalizer(const kube::Meta& meta, std::string_view finalizer);
+using kube::with_finalizer;
+using kube::without_finalizer;
 
 // What one pass has to say in one object's status.conditions. Each type is set, settled or cleared at most once.
 class ConditionEdit {

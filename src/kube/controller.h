@@ -39,6 +39,12 @@ struct Rule {
   std::vector<std::string> verbs;
 };
 
+// A finalizer that the controller puts on objects of a kind.
+struct FinalizerSpec {
+  const Kind* kind = nullptr;
+  std::string name;
+};
+
 struct MetricSpec {
   std::string name;
   std::string help;
@@ -54,6 +60,12 @@ struct Controller {
   std::vector<Key> initial_keys;  // keys that exist without an object
   std::vector<MetricSpec> metrics;
   std::vector<Rule> rules;
+  // Everything of it that can keep an object from going; releasing() takes it off.
+  std::vector<FinalizerSpec> finalizers;
 };
+
+// The controller that leaves: with the same name, lease and rights it takes the finalizers of `controller` off every
+// object and does nothing else. Kinds whose CRD is gone are no obstacle.
+Controller releasing(const Controller& controller);
 
 }  // namespace kube

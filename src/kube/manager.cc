@@ -61,7 +61,9 @@ struct Manager::Impl : std::enable_shared_from_this<Manager::Impl> {
   void run_for_the_lease();
   void won();
   void lost(std::string_view reason);
+  void end_if_settled();
   void shut_down();
+  int status() const;
   void drained();
   void exit(int status, bool at_once);
   void after(base::Duration d, base::TimerId& timer, void (Impl::*what)());
@@ -78,6 +80,7 @@ struct Manager::Impl : std::enable_shared_from_this<Manager::Impl> {
   base::TimerId complaint_timer = base::TimerId::none;
   base::TimerId grace_timer = base::TimerId::none;
   bool ready = false;
+  bool settled = false;  // with until_settled
   bool shutting_down = false;
   bool exited = false;
 };
@@ -113,6 +116,7 @@ void Manager::Impl::beat() {
   }
   registry.refresh_queues();
   if (!ready && !shutting_down) published->set_unready(what_is_missing());
+  end_if_settled();
   after(k_heartbeat, beat_timer, &Impl::beat);
 }
 
@@ -188,6 +192,16 @@ void Manager::Impl::lost(std::string_view reason) {
   exit(1, true);
 }
 
+void Manager::Impl::end_if_settled() {
+  if (!options.until_settled || !ready || !loop->leading()) return;
+  if (!loop->idle() || loop->stats().waiting != 0) return;
+  settled = true;
+  shut_down();
+}
+
+// Of a shutdown in good order.
+int Manager::Impl::status() const { return options.until_settled && !settled ? 1 : 0; }
+
 void Manager::Impl::shut_down() {
   if (std::exchange(shutting_down, true)) return;
   base::log::info("Shutting down");
@@ -195,7 +209,7 @@ void Manager::Impl::shut_down() {
   // One that does not lead must not begin to now.
   if (elector && !elector->leading()) elector->stop();
   reactor.cancel(std::exchange(complaint_timer, base::TimerId::none));
-  if (!ready) return exit(0, false);  // nothing has begun
+  if (!ready) return exit(status(), false);  // nothing has begun
   grace_timer = reactor.at(reactor.now() + options.grace_period, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self || self->exited) return;
@@ -210,10 +224,10 @@ void Manager::Impl::shut_down() {
 void Manager::Impl::drained() {
   if (exited) return;
   loop->set_leading(false);
-  if (!elector || !elector->leading()) return exit(0, false);
+  if (!elector || !elector->leading()) return exit(status(), false);
   registry.leading(options.lease.name, false);
   elector->release([weak = weak_from_this()](bool) {
-    if (const auto self = weak.lock()) self->exit(0, false);
+    if (const auto self = weak.lock()) self->exit(self->status(), false);
   });
 }
 

@@ -18,6 +18,9 @@ namespace kube {
 
 struct ManagerOptions {
   LoopOptions loop;
+  // Ends by itself, with exit(0), when it leads and nothing is left to do, not even something that waits for a time;
+  // ended before that by shut_down() it exits with 1.
+  bool until_settled = false;
   bool leader_elect = false;
   LeaderOptions lease;  // with leader_elect
   base::Duration grace_period = std::chrono::seconds(30);

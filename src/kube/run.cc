@@ -82,20 +82,21 @@ int refuse(const ControllerMain& what, const std::string& message, int status = 
 // Everything after the command line. Members are destroyed in the order that their users need.
 class Process {
  public:
-  Process(const ControllerMain& what, const Flags& flags, const Surroundings& around)
-      : what_(what), flags_(flags), around_(around) {}
+  Process(const ControllerMain& what, const Flags& flags, bool drain, const Surroundings& around)
+      : what_(what), flags_(flags), drain_(drain), around_(around) {}
 
   int run() {
-    auto controller = what_.build(around_);
-    if (!controller) return refuse(what_, controller.error().message, 2);
+    auto built = what_.build(around_);
+    if (!built) return refuse(what_, built.error().message, 2);
+    const Controller controller = drain_ ? releasing(*built) : std::move(*built);
     auto config = load_client_config(flags_.kubeconfig, Environment::of_process(), flags_.context);
     if (!config) return refuse(what_, config.error().message);
     if (config->exec) config->exec->policy = flags_.credential_plugins;
-    const LeaderOptions lease = lease_of(flags_, *controller, around_, *config);
+    const LeaderOptions lease = lease_of(flags_, controller, around_, *config);
     if (flags_.leader_elect) {
       if (auto valid = lease.validate(); !valid) return refuse(what_, valid.error().message, 2);
     }
-    return work(*controller, *config, lease);
+    return work(controller, *config, lease);
   }
 
  private:
@@ -126,8 +127,14 @@ class Process {
     reactor.post([&manager] { manager.start(); });
     reactor.run();
     running = nullptr;
+    if (drain_ && status_ == 0) tell_what_stays(manager.loop().stats());
     base::log::info("Ended", {kv("controller", controller.name), kv("status", status_)});
     return status_;
+  }
+
+  void tell_what_stays(const LoopStats& stats) const {
+    fmt::print("{} has taken its finalizers off {} object{} . {}\n", what_.name, stats.writes - stats.conflicts,
+               stats.writes - stats.conflicts == 1 ? "" : "s", what_.after_drain);
   }
 
   ManagerOptions manager_options(base::ThreadReactor& reactor, const ClientConfig& config, const LeaderOptions& lease,
@@ -137,6 +144,7 @@ class Process {
     options.loop.max_concurrent = flags_.max_concurrent_reconciles;
     options.loop.seed = random_seed();
     options.leader_elect = flags_.leader_elect;
+    options.until_settled = drain_;
     options.lease = lease;
     options.grace_period = flags_.grace_period;
     options.seed = random_seed();
@@ -153,6 +161,7 @@ class Process {
 
   const ControllerMain& what_;
   const Flags& flags_;
+  bool drain_;
   const Surroundings& around_;
   int status_ = 1;
 };
@@ -166,6 +175,12 @@ int run(const ControllerMain& what, int argc, const char* const* argv) {
   Flags flags;
   if (what.add_flags) what.add_flags(app);
   flags.add_to(app);
+  bool drain = false;
+  if (!what.after_drain.empty()) {
+    app.add_flag("--drain", drain,
+                 "For leaving: take this controller's finalizers off all objects, say what stays behind, and end. No "
+                 "other instance may run");
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {
@@ -176,7 +191,7 @@ int run(const ControllerMain& what, int argc, const char* const* argv) {
   if (const auto valid = flags.validate(); !valid) return refuse(what, valid.error().message, 2);
   base::log::configure(flags.log_level, flags.log_format);
   const Surroundings around{pod_namespace()};
-  return Process(what, flags, around).run();
+  return Process(what, flags, drain, around).run();
 }
 
 }  // namespace kube

@@ -7,7 +7,7 @@
 
 namespace kube {
 
-const Object* View::read(const Kind& kind, std::string_view ns, std::string_view name) {
+const Object* View::get(const Kind& kind, std::string_view ns, std::string_view name) {
   Store& store = world_.store(kind);
   if (!available(kind)) return nullptr;
   Slot& slot = store.slot(ns, name);

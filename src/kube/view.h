@@ -72,12 +72,14 @@ class View {
   // The object, or null. Recorded.
   template <class T>
   const T* get(std::string_view ns, std::string_view name) {
-    return static_cast<const T*>(read(T::kind(), ns, name));
+    return static_cast<const T*>(get(T::kind(), ns, name));
   }
   template <class T>
   const T* get(std::string_view name) {
     return get<T>({}, name);
   }
+  // The same for a kind that is known at run time only.
+  const Object* get(const Kind& kind, std::string_view ns, std::string_view name);
 
   // Visits a bucket in order until `visit` returns false. Records the bucket and every object visited.
   template <class T>
@@ -137,7 +139,6 @@ class View {
   std::string wall_text() const;
 
  private:
-  const Object* read(const Kind& kind, std::string_view ns, std::string_view name);
   void walk(const Kind& kind, std::string_view index, std::string_view bucket, std::string_view from,
             const std::function<bool(const Object&)>& visit);
   std::size_t size_of(const Kind& kind, std::string_view index, std::string_view bucket);

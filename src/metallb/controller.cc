@@ -151,6 +151,8 @@ kube::Controller controller(const Options& options) {
                      kube::MetricSpec::Type::histogram,
                      {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}}};
   driver.rules = rules(options);
+  driver.finalizers = {{&api::IPAddress::kind(), std::string(api::metallb::teardown)},
+                       {&api::Service::kind(), std::string(api::metallb::attached)}};
   return driver;
 }
 

@@ -1,7 +1,8 @@
 #include "metallb/finalizers.h"
 
-#include <string>
 #include <utility>
+
+#include "kube/finalizers.h"
 
 namespace metallb {
 namespace {
@@ -13,17 +14,11 @@ boost::json::object patch_of(boost::json::array finalizers) {
 }  // namespace
 
 boost::json::array finalizers_with(const kube::Object& object, std::string_view ours) {
-  boost::json::array list = finalizers_without(object, ours);
-  list.push_back(boost::json::string(ours));
-  return list;
+  return kube::with_finalizer(object.meta, ours);
 }
 
 boost::json::array finalizers_without(const kube::Object& object, std::string_view ours) {
-  boost::json::array list;
-  for (const std::string& name : object.meta.finalizers) {
-    if (name != ours) list.push_back(boost::json::string(name));
-  }
-  return list;
+  return kube::without_finalizer(object.meta, ours);
 }
 
 boost::json::object with_finalizer(const kube::Object& object, std::string_view ours) {

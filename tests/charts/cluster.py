@@ -192,8 +192,9 @@ class Controller:
         # Only what cannot be the same outside of a pod is changed: where to listen, and where the API server is.
         arguments = [self._on_loopback(argument) for argument in self.arguments] + ["--kubeconfig=" + kubeconfig.name]
         env = {"PATH": os.environ["PATH"], "POD_NAME": self.name + "-0", "POD_NAMESPACE": self.namespace}
+        self.command = {"args": [self.binary, *arguments], "stdin": subprocess.DEVNULL, "env": env}
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([self.binary, *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)
+            self.process = subprocess.Popen(**self.command, stdout=log, stderr=log)
         atexit.register(self.stop)
         wait_until(f"{self.name} to be ready", 60, self.ready)
 
@@ -212,6 +213,11 @@ class Controller:
                 return answer.status == 200
         except OSError:
             return False
+
+    def drain(self):
+        """Runs the program that was stopped once more, as one that leaves. Its exit status, and what it printed."""
+        run = subprocess.run(**{**self.command, "args": [*self.command["args"], "--drain"]}, capture_output=True, text=True, timeout=60, check=False)
+        return run.returncode, run.stdout + run.stderr
 
     def stop(self):
         """Ends it as a kubelet would. Its exit status."""

@@ -255,6 +255,25 @@ class Live:
         self.works("after-reinstall")
         self.still_held("by installing again")
 
+    def finalizers(self):
+        """Of the project, on every object that can have one."""
+        paths = f"{IPAM}/ipaddresses", f"{IPAM}/ipaddressclaims", "/api/v1/services"
+        return [name for path in paths for item in self.cluster.get(path).body["items"]
+                for name in item["metadata"].get("finalizers", []) if "local.sdn.cozystack.io" in name]
+
+    def drain(self):
+        """Both controllers leave, and come back: nothing waits for them meanwhile, and no address is revoked."""
+        self.follow()
+        for controller in reversed(self.controllers):
+            controller.stop()
+            status, said = controller.drain()
+            self.count.check(f"{controller.name} --drain ends when all is done", status == 0 and "has taken its finalizers off" in said, said)
+        self.count.check("no finalizer is left by --drain", not self.finalizers(), self.finalizers())
+        self.roll()
+        wait_until("finalizers to come back", 60, lambda: len(self.finalizers()) == 3 * CLAIMS + ATTACHED)
+        self.works("after-drain")
+        self.still_held("by leaving with --drain")
+
     def first_address(self):
         """With the policy, a Service that names a claim never shows an address of the automatic pool, at no version."""
         shown = {}
@@ -356,7 +375,7 @@ def run(cluster, count, binaries, logs):
     live = Live(cluster, count, binaries, logs)
     steps = ("install the charts before these", lambda: live.install_previous(live.previous())), ("fill", live.fill), \
         ("upgrade", live.upgrade), ("roll back", live.roll_back), ("upgrade and repair", live.repair), ("remove", live.remove), \
-        ("install again", live.install_again), ("first address", live.first_address), ("clear", live.clear), \
+        ("install again", live.install_again), ("drain", live.drain), ("first address", live.first_address), ("clear", live.clear), \
         ("take over", live.take_over)
     try:
         cluster.run_plane("metallb", "0.15")

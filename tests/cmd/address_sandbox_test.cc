@@ -25,6 +25,8 @@ using testing::HasSubstr;
 
 constexpr std::string_view k_maps = "/api/v1/namespaces/default/configmaps";
 
+const std::string k_group = "/apis/local.sdn.cozystack.io/v1alpha1";
+
 std::string text_of(const fs::path& file) {
   std::ostringstream text;
   text << std::ifstream(file, std::ios::binary).rdbuf();
@@ -89,6 +91,29 @@ class AddressSandbox : public testing::Test {
     EXPECT_TRUE(made);
     return made ? std::move(*made) : nullptr;
   }
+  // A class of 10.242.42.0/24, and a claim of it that is Bound.
+  void give_web_its_address() {
+    const auto admin = client();
+    EXPECT_EQ(
+        admin
+            ->send(request("POST", k_group + "/ipaddressclasses",
+                           "apiVersion: local.sdn.cozystack.io/v1alpha1\nkind: IPAddressClass\n"
+                           "metadata: {name: demo}\nspec:\n  provisioner: metallb.drivers.local.sdn.cozystack.io\n"
+                           "  parameters: {addresses: [10.242.42.0/24]}\n",
+                           "application/yaml"))
+            ->status,
+        201);
+    EXPECT_EQ(admin
+                  ->send(request("POST", k_group + "/namespaces/default/ipaddressclaims",
+                                 R"({"apiVersion":"local.sdn.cozystack.io/v1alpha1","kind":"IPAddressClaim",
+                                     "metadata":{"name":"web"},"spec":{"className":"demo","family":"IPv4"}})"))
+                  ->status,
+              201);
+    EXPECT_TRUE(eventually([&] {
+      return admin->send(request("GET", k_group + "/namespaces/default/ipaddressclaims/web"))
+                 ->body.find("\"phase\":\"Bound\"") != std::string::npos;
+    })) << text_of(dir() / "driver.log");
+  }
   // Until it ends by itself; how it did.
   std::string ending_of(std::vector<std::string> flags) {
     const auto child = launch(std::move(flags));
@@ -116,26 +141,32 @@ TEST_F(AddressSandbox, SaysWhatItIsAndEndsInOrder) {
 
 TEST_F(AddressSandbox, GivesAClaimItsAddress) {
   ASSERT_TRUE(start({}));
+  give_web_its_address();
+}
+
+TEST_F(AddressSandbox, ControllersThatDrainLeaveNothingThatKeepsObjects) {
+  ASSERT_TRUE(start({"--data=" + data().string()}));
+  give_web_its_address();
+  ASSERT_TRUE(child_->end(seconds(20)));
+  ASSERT_TRUE(start_alone({"--data=" + data().string()}));
+  for (const std::string part : {"driver", "core"}) {
+    const auto ended = scenarios::run_to_end(
+        {ADDRESS_SANDBOX, "part", part, "--drain", "--metrics-bind-address=0", "--health-probe-bind-address=0",
+         "--kubeconfig=" + (dir() / (part + ".kubeconfig")).string()},
+        (folder_ / part).string());
+    EXPECT_TRUE(ended) << text_of(folder_ / part);
+    EXPECT_THAT(text_of(folder_ / part), HasSubstr("has taken its finalizers off "));
+  }
   const auto admin = client();
-  const std::string group = "/apis/local.sdn.cozystack.io/v1alpha1";
-  EXPECT_EQ(admin
-                ->send(request("POST", group + "/ipaddressclasses",
-                               "apiVersion: local.sdn.cozystack.io/v1alpha1\nkind: IPAddressClass\n"
-                               "metadata: {name: demo}\nspec:\n  provisioner: metallb.drivers.local.sdn.cozystack.io\n"
-                               "  parameters: {addresses: [10.242.42.0/24]}\n",
-                               "application/yaml"))
-                ->status,
-            201);
-  EXPECT_EQ(admin
-                ->send(request("POST", group + "/namespaces/default/ipaddressclaims",
-                               R"({"apiVersion":"local.sdn.cozystack.io/v1alpha1","kind":"IPAddressClaim",
-                                   "metadata":{"name":"web"},"spec":{"className":"demo","family":"IPv4"}})"))
-                ->status,
-            201);
-  EXPECT_TRUE(eventually([&] {
-    return admin->send(request("GET", group + "/namespaces/default/ipaddressclaims/web"))
-               ->body.find("\"phase\":\"Bound\"") != std::string::npos;
-  })) << text_of(dir() / "driver.log");
+  for (const std::string& path :
+       {k_group + "/namespaces/default/ipaddressclaims/web", k_group + "/ipaddresses/ip-10-242-42-1"}) {
+    const auto found = admin->send(request("GET", path));
+    EXPECT_EQ(found->status, 200);
+    EXPECT_THAT(found->body, testing::Not(HasSubstr("finalizers")));
+    EXPECT_THAT(found->body, HasSubstr("\"phase\":\"Bound\""));
+  }
+  const auto holds = admin->send(request("GET", "/api/v1/namespaces/metallb-iad-system/services"));
+  EXPECT_THAT(holds->body, HasSubstr("\"ip\":\"10.242.42.1\"")) << "MetalLB goes on holding it";
 }
 
 TEST_F(AddressSandbox, RefusesFlagsItDoesNotKnow) {

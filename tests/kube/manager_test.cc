@@ -103,6 +103,7 @@ struct ManagerTest : ::testing::Test {
   void start(bool leader_elect = true) {
     ManagerOptions options;
     options.leader_elect = leader_elect;
+    options.until_settled = until_settled;
     options.lease.ns = "sys";
     options.lease.name = "lock";
     options.lease.identity = "me";
@@ -128,6 +129,7 @@ struct ManagerTest : ::testing::Test {
   Controller controller;
   std::optional<Registry> registry;
   std::optional<Manager> manager;
+  bool until_settled = false;
   std::vector<std::pair<int, bool>> exits;
 };
 
@@ -243,6 +245,46 @@ TEST_F(ManagerTest, ALostLeaseEndsTheProcessAtOnce) {
   EXPECT_FALSE(manager->loop().leading());
   reactor.advance(1min);
   EXPECT_EQ(exits.size(), 1U);
+}
+
+TEST_F(ManagerTest, UntilSettledItEndsWhenAllIsDone) {
+  until_settled = true;
+  start();
+  reactor.advance(3s);
+  ASSERT_EQ(server.writes.size(), 1U);
+  reactor.advance(2s);
+  EXPECT_TRUE(exits.empty()) << "a write is under way";
+  server.answer_write();
+  reactor.advance(5s);
+  EXPECT_EQ(exits, (Exits{{0, false}}));
+  EXPECT_EQ(holder(), "\"\"");
+}
+
+TEST_F(ManagerTest, UntilSettledItDoesNotEndWhileSomethingIsTriedAgain) {
+  until_settled = true;
+  start(false);
+  ASSERT_EQ(server.writes.size(), 1U);
+  for (int i = 0; i < 5; ++i) {
+    Response refused;
+    refused.status = 403;
+    auto [request, receiver] = std::move(server.writes.front());
+    server.writes.erase(server.writes.begin());
+    reactor.post(receiver(refused));
+    reactor.advance(20s);
+    ASSERT_EQ(server.writes.size(), 1U);
+    EXPECT_TRUE(exits.empty());
+  }
+}
+
+TEST_F(ManagerTest, UntilSettledItIsAFailureToBeEndedBeforeThat) {
+  until_settled = true;
+  server.lease.write("other", 15, "t");
+  start();
+  reactor.advance(5s);
+  EXPECT_TRUE(exits.empty()) << "another works";
+  manager->shut_down();
+  reactor.advance(1s);
+  EXPECT_EQ(exits, (Exits{{1, false}}));
 }
 
 TEST_F(ManagerTest, LivenessSeesATransportThatStandsStill) {
