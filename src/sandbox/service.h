@@ -30,6 +30,8 @@ bool needs_cluster_ip(const json::object& spec);  // any type but ExternalName
 bool is_headless(const json::object& spec);
 bool needs_node_ports(const json::object& spec);
 bool needs_health_check_port(const json::object& spec);
+// Reached from outside, so that externalTrafficPolicy means something.
+bool has_external_policy(const json::object& spec);
 std::vector<std::string> text_list(const json::object& spec, std::string_view field);
 void set_text_list(json::object& spec, std::string_view field, const std::vector<std::string>& texts);
 

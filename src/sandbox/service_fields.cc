@@ -8,13 +8,6 @@ namespace {
 
 std::string_view type_of(const json::object& spec) { return text_at(spec, {"type"}); }
 
-bool has_external_policy(const json::object& spec) {
-  const std::string_view type = type_of(spec);
-  if (type == "LoadBalancer" || type == "NodePort") return true;
-  const json::array* external = array_at(spec, {"externalIPs"});
-  return type == "ClusterIP" && external != nullptr && !external->empty();
-}
-
 bool same_member(const json::object& a, const json::object& b, std::string_view field) {
   const json::value* x = a.if_contains(field);
   const json::value* y = b.if_contains(field);
@@ -92,6 +85,13 @@ bool is_headless(const json::object& spec) { return needs_cluster_ip(spec) && te
 bool needs_node_ports(const json::object& spec) {
   return type_of(spec) == "NodePort" ||
          (type_of(spec) == "LoadBalancer" && bool_at(spec, {"allocateLoadBalancerNodePorts"}, true));
+}
+
+bool has_external_policy(const json::object& spec) {
+  const std::string_view type = type_of(spec);
+  if (type == "LoadBalancer" || type == "NodePort") return true;
+  const json::array* external = array_at(spec, {"externalIPs"});
+  return type == "ClusterIP" && external != nullptr && !external->empty();
 }
 
 bool needs_health_check_port(const json::object& spec) {

@@ -132,6 +132,22 @@ void check_type_fields(const json::object& spec, Causes& causes) {
         causes.push_back(
             field_forbidden("spec." + std::string(field), "may only be used when `type` is 'LoadBalancer'"));
     }
+    if (!text_list(spec, "loadBalancerSourceRanges").empty()) {
+      // the capital is the real server's
+      causes.push_back(
+          field_forbidden("spec.LoadBalancerSourceRanges", "may only be used when `type` is 'LoadBalancer'"));
+    }
+  }
+  if (has_external_policy(spec)) {
+    check_choice(spec, "externalTrafficPolicy", {"Cluster", "Local"}, causes);
+  } else if (const std::string_view policy = text_at(spec, {"externalTrafficPolicy"}); !policy.empty()) {
+    causes.push_back(field_invalid("spec.externalTrafficPolicy", quote(policy),
+                                   "may only be set for externally-accessible services"));
+  }
+  if (const std::int64_t port = int_at(spec, {"healthCheckNodePort"}); port != 0 && !needs_health_check_port(spec)) {
+    causes.push_back(
+        field_invalid("spec.healthCheckNodePort", std::to_string(port),
+                      "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"));
   }
 }
 
@@ -159,7 +175,6 @@ void validate_service(const json::object& spec, const json::object* old, const S
   check_ports(spec, causes);
   check_choice(spec, "type", {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"}, causes);
   check_choice(spec, "sessionAffinity", {"ClientIP", "None"}, causes);
-  check_choice(spec, "externalTrafficPolicy", {"Cluster", "Local"}, causes);
   check_choice(spec, "internalTrafficPolicy", {"Cluster", "Local"}, causes);
   check_choice(spec, "ipFamilyPolicy", {"PreferDualStack", "RequireDualStack", "SingleStack"}, causes);
   check_families(spec, ranges, causes);
