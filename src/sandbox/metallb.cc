@@ -69,9 +69,9 @@ class MetalLb::Controller : public std::enable_shared_from_this<Controller> {
       });
     };
     services_ = follow("/api/v1/services", &Controller::service_changed);
-    namespaces_ = follow("/api/v1/namespaces", &Controller::config_changed);
+    namespaces_ = follow("/api/v1/namespaces", &Controller::namespace_changed);
     pools_ =
-        follow("/apis/metallb.io/v1beta1/namespaces/" + options_.ns + "/ipaddresspools", &Controller::config_changed);
+        follow("/apis/metallb.io/v1beta1/namespaces/" + options_.ns + "/ipaddresspools", &Controller::pool_changed);
   }
 
   bool loaded() const { return loaded_; }
@@ -95,7 +95,24 @@ class MetalLb::Controller : public std::enable_shared_from_this<Controller> {
     if (!key.empty()) enqueue(key);
   }
 
-  void config_changed(const std::string&) {
+  // Of namespaces it looks at labels, of pools at what makes a new generation.
+  void namespace_changed(const std::string& key) {
+    const Follower::Document ns = namespaces_->get(key);
+    const json::object* labels = ns == nullptr ? nullptr : object_at(*ns, {"metadata", "labels"});
+    config_changed(key, ns == nullptr ? "gone" : labels == nullptr ? "" : to_text(*labels));
+  }
+  void pool_changed(const std::string& key) {
+    const Follower::Document pool = pools_->get(key);
+    config_changed(key, pool == nullptr ? "gone"
+                                        : fmt::format("{} {}", text_at(*pool, {"metadata", "uid"}),
+                                                      int_at(*pool, {"metadata", "generation"})));
+  }
+
+  // `what`: a namespace ("a") or a pool ("metallb-system/p"), "" when a first list is empty.
+  void config_changed(const std::string& what, std::string looks) {
+    std::string& before = config_looks_[what];
+    if (!what.empty() && before == looks) return;
+    before = std::move(looks);
     if (!pools_ || !namespaces_ || !pools_->synced() || !namespaces_->synced()) return;
     std::vector<const json::object*> pools;
     std::vector<const json::object*> namespaces;
@@ -103,7 +120,11 @@ class MetalLb::Controller : public std::enable_shared_from_this<Controller> {
     for (const auto& [key, ns] : namespaces_->documents()) namespaces.push_back(ns.get());
     auto parsed = parse_pools(pools, namespaces);
     stale_ = !parsed;
-    if (!parsed || (configured_ && *parsed == allocator_.pools())) return;
+    if (!parsed) return;
+    // 0.15 takes what it has read for another configuration than the one in use when that has an IPv4 network
+    const bool same = configured_ && *parsed == allocator_.pools();
+    const auto has_network = [](const auto& pool) { return pool.second.has_v4_network; };
+    if (same && !(allocator_.is_v0_15() && std::ranges::any_of(*parsed, has_network))) return;
     configured_ = true;
     allocator_.set_pools(std::move(*parsed));
     enqueue(std::string(all_services));
@@ -207,14 +228,13 @@ class MetalLb::Controller : public std::enable_shared_from_this<Controller> {
     };
     const std::optional<Allocator::Entry> before = remembered();
     json::object service = *cached;
-    const Verdict verdict =
-        converge(service, allocator_, [&](std::string_view type, std::string_view reason, const std::string& message) {
-          tell(*cached, type, reason, message);
-        });
+    converge(service, allocator_, [&](std::string_view type, std::string_view reason, const std::string& message) {
+      tell(*cached, type, reason, message);
+    });
     const std::optional<Allocator::Entry> after = remembered();
     Result result;
-    result.again = (before ? before->sharing : SharingKey()) != (after ? after->sharing : SharingKey());
-    if (verdict == Verdict::kept || same_outcome(service, *cached)) return done(result);
+    result.again = (before ? before->sharing.text() : "") != (after ? after->sharing.text() : "");
+    if (same_outcome(service, *cached)) return done(result);
     for (const std::string& deprecated : deprecated_keys(*cached)) {
       tell(*cached, "Warning", "deprecatedAnnotation", "Service uses deprecated annotation " + deprecated);
     }
@@ -223,8 +243,7 @@ class MetalLb::Controller : public std::enable_shared_from_this<Controller> {
     transport_.send(std::move(request),
                     [done = std::move(done), result, freed](kube::Answer answer) mutable -> base::Task {
                       const bool written = answer && answer->status == 200;
-                      result.error = !written;
-                      result.again = result.again || (written && freed);
+                      result = {.again = written && (result.again || freed), .error = !written};
                       return [done = std::move(done), result]() mutable { done(result); };
                     });
   }
@@ -291,6 +310,7 @@ class MetalLb::Controller : public std::enable_shared_from_this<Controller> {
   std::unique_ptr<Follower> services_;
   std::unique_ptr<Follower> namespaces_;
   std::unique_ptr<Follower> pools_;
+  std::map<std::string, std::string> config_looks_;  // of namespaces and pools, as they were when last read
   std::deque<std::string> queue_;
   std::set<std::string> waiting_;
   std::map<std::string, base::Duration> backoff_;

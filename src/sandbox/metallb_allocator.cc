@@ -12,6 +12,12 @@ std::string quoted_list(const std::vector<base::IpAddress>& ips) {
   return fmt::format("[{}]", fmt::join(texts, " "));
 }
 
+std::string plain_list(const std::vector<base::IpAddress>& ips) {
+  std::vector<std::string> texts;
+  for (const base::IpAddress& ip : ips) texts.push_back(ip.to_string());
+  return fmt::format("[{}]", fmt::join(texts, " "));
+}
+
 void Allocator::set_pools(Pools pools) {
   pools_ = std::move(pools);
   std::vector<std::string> homeless;
@@ -51,8 +57,8 @@ base::Result<void> Allocator::check_sharing(const Asker& asker, const base::IpAd
     return base::fail(fmt::format("can't change sharing key for \"{}\", address also in use by {}", asker.name,
                                   fmt::join(others, ",")));
   }
-  for (const std::string& other : others) {
-    for (const Port& port : asker.ports) {
+  for (const Port& port : asker.ports) {
+    for (const std::string& other : others) {
       const auto& taken = entries_.at(other).ports;
       if (std::ranges::find(taken, port) != taken.end()) {
         return base::fail(
@@ -92,19 +98,21 @@ std::optional<base::IpAddress> Allocator::first_free(const Asker& asker, const P
   return std::nullopt;
 }
 
+Allocator::Free Allocator::free_in(const Asker& asker, const Pool& pool) const {
+  return {first_free(asker, pool, base::Family::v4), first_free(asker, pool, base::Family::v6)};
+}
+
 base::Result<std::vector<base::IpAddress>> Allocator::allocate_from(const Asker& asker, const std::string& name) {
   const auto found = pools_.find(name);
   if (found == pools_.end()) return base::fail(fmt::format("unknown pool \"{}\"", name));
-  const Pool& pool = found->second;
-  const auto v4 = first_free(asker, pool, base::Family::v4);
-  const auto v6 = first_free(asker, pool, base::Family::v6);
-  if (!old_texts_ && !v4 && !v6) return base::fail(fmt::format("no available IPs in pool {}", name));
+  const auto [v4, v6] = free_in(asker, found->second);
+  if (!v0_15_ && !v4 && !v6) return base::fail(fmt::format("no available IPs in pool {}", name));
   std::vector<base::IpAddress> ips;
   if (asker.families == Families::dual) {
     if (v4 && v6) {
       ips = {*v4, *v6};
     } else if (asker.prefer_dual && (v4 || v6)) {
-      ips = {asker.v6_first && v6 ? *v6 : v4 ? *v4 : *v6};
+      ips = {v4 ? *v4 : *v6};
     } else {
       return base::fail(fmt::format("no available IPs in pool {} for dual IPFamily", name));
     }
@@ -117,6 +125,25 @@ base::Result<std::vector<base::IpAddress>> Allocator::allocate_from(const Asker&
   return ips;
 }
 
+// The first one with all that is wanted. Who only prefers two families also takes one, of the first pool that has the
+// family which comes first for the Service, else of the first that has the other.
+const Pool* Allocator::best_of(const Asker& asker, const std::vector<const Pool*>& pools) const {
+  const Pool* primary = nullptr;
+  const Pool* secondary = nullptr;
+  for (const Pool* pool : pools) {
+    const auto [v4, v6] = free_in(asker, *pool);
+    if (v4 && v6) return pool;
+    if (asker.families == Families::dual) {
+      if (!asker.prefer_dual || (!v4 && !v6)) continue;
+      const Pool*& candidate = v6.has_value() == asker.v6_first ? primary : secondary;
+      if (candidate == nullptr) candidate = pool;
+    } else if (asker.families == Families::v6 ? v6 : v4) {
+      return pool;
+    }
+  }
+  return primary != nullptr ? primary : secondary;
+}
+
 base::Result<std::vector<base::IpAddress>> Allocator::allocate(const Asker& asker) {
   // pools made for such Services first, by priority (1 is best, 0 means none); ties and the rest in no particular order
   std::vector<const Pool*> special;
@@ -125,7 +152,7 @@ base::Result<std::vector<base::IpAddress>> Allocator::allocate(const Asker& aske
     if (!pool.auto_assign) continue;
     if (!pool.has_allocation) {
       general.push_back(&pool);
-    } else if (pool.compatible(asker.ns, asker.labels)) {
+    } else if (pool.is_for(asker.ns) && pool.compatible(asker.ns, asker.labels)) {
       special.push_back(&pool);
     }
   }
@@ -138,9 +165,10 @@ base::Result<std::vector<base::IpAddress>> Allocator::allocate(const Asker& aske
     if ((a->priority == 0) != (b->priority == 0)) return b->priority == 0;
     return a->priority < b->priority;
   });
-  special.insert(special.end(), general.begin(), general.end());
-  for (const Pool* pool : special) {
-    if (auto ips = allocate_from(asker, pool->name)) return ips;
+  for (const auto* pools : {&special, &general}) {
+    const Pool* best = best_of(asker, *pools);
+    if (best == nullptr) continue;
+    if (auto ips = allocate_from(asker, best->name)) return ips;
   }
   return base::fail("no available IPs");
 }
@@ -149,12 +177,12 @@ base::Result<base::IpAddress> Allocator::allocate_other(const Asker& asker, cons
   const Entry* held = entry(asker.name);
   const auto pool = held == nullptr ? pools_.end() : pools_.find(held->pool);
   if (pool == pools_.end()) return base::fail("no pool");
-  const base::Family wanted = has.family() == base::Family::v4 ? base::Family::v6 : base::Family::v4;
-  const auto free = first_free(asker, pool->second, wanted);
-  if (!free)
-    return base::fail(fmt::format("no available IPs in pool {} for {} IPFamily", pool->first, base::to_string(wanted)));
-  if (auto assigned = assign(asker, {has, *free}); !assigned) return std::unexpected(assigned.error());
-  return *free;
+  const auto [v4, v6] = free_in(asker, pool->second);
+  if (!v0_15_ && !v4 && !v6) return base::fail(fmt::format("no available IPs in pool {}", pool->first));
+  const auto& other = has.family() == base::Family::v4 ? v6 : v4;
+  if (!other) return base::fail(fmt::format("[\"{}\" \"<nil>\"] is not allowed in config", has.to_string()));
+  if (auto assigned = assign(asker, {has, *other}); !assigned) return std::unexpected(assigned.error());
+  return *other;
 }
 
 bool Allocator::release(const std::string& service) {

@@ -24,6 +24,8 @@ using Port = std::pair<std::string, std::int64_t>;  // protocol, port
 struct SharingKey {
   std::string key;      // of allow-shared-ip
   std::string backend;  // "" unless externalTrafficPolicy is Local
+  // What MetalLB notices changes of the two by.
+  std::string text() const { return backend + key; }
   friend bool operator==(const SharingKey&, const SharingKey&) = default;
 };
 
@@ -48,8 +50,9 @@ class Allocator {
     SharingKey sharing;
   };
 
-  // `old_texts`: the words of v0.15 where a pool is full.
-  Allocator(base::Random& random, bool old_texts) : random_(random), old_texts_(old_texts) {}
+  // `v0_15`: the words of 0.15 where a pool is full.
+  Allocator(base::Random& random, bool v0_15) : random_(random), v0_15_(v0_15) {}
+  bool is_v0_15() const { return v0_15_; }
 
   // Entries are moved to the pool that has their addresses now; those whose addresses are in none are released.
   void set_pools(Pools pools);
@@ -68,19 +71,27 @@ class Allocator {
   bool release(const std::string& service);
 
  private:
+  // The first free address of each family in a pool.
+  struct Free {
+    std::optional<base::IpAddress> v4;
+    std::optional<base::IpAddress> v6;
+  };
   const Pool* pool_of(const std::vector<base::IpAddress>& ips) const;
   base::Result<void> check_sharing(const Asker& asker, const base::IpAddress& ip) const;
   std::optional<base::IpAddress> first_free(const Asker& asker, const Pool& pool, base::Family family) const;
+  Free free_in(const Asker& asker, const Pool& pool) const;
+  const Pool* best_of(const Asker& asker, const std::vector<const Pool*>& pools) const;
 
   base::Random& random_;
-  bool old_texts_;
+  bool v0_15_;
   Pools pools_;
   std::map<std::string, Entry> entries_;
   std::map<base::IpAddress, std::set<std::string>> holders_;
   std::map<base::IpAddress, SharingKey> keys_;  // of the last grant
 };
 
-// Go's %q of a list of addresses: ["203.0.113.1" "2001:db8::1"].
+// Go's %q of a list of addresses: ["203.0.113.1" "2001:db8::1"]; and its %v: [203.0.113.1 2001:db8::1].
 std::string quoted_list(const std::vector<base::IpAddress>& ips);
+std::string plain_list(const std::vector<base::IpAddress>& ips);
 
 }  // namespace sandbox::metallb_model

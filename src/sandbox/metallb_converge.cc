@@ -20,38 +20,31 @@ class Convergence {
     if (asker_.labels != nullptr) asker_.labels = &labels_.emplace(*asker_.labels);
   }
 
-  Verdict run() {
-    if (!is_load_balancer(service_)) return clear(), Verdict::done;
-    if (allocator_.pools().empty()) return clear(), Verdict::failed;
-    if (cluster_ips_of(service_).empty()) return clear(), Verdict::failed;
+  void run() {
+    if (!is_load_balancer(service_) || allocator_.pools().empty() || cluster_ips_of(service_).empty()) return clear();
     if (requires_dual(service_) && cluster_ips_of(service_).size() < 2) {
       tell_("Warning", "not enough clusterips",
             fmt::format("Service requires dual stack but not enough clusterips {}",
-                        quoted_list(cluster_ips_of(service_))));
-      return clear(), Verdict::failed;
+                        plain_list(cluster_ips_of(service_))));
+      return clear();
     }
     ips_ = ingress_of(service_);
     if (ips_.empty()) clear();
     check_families();
-    if (const Verdict verdict = check_held(); verdict != Verdict::done) return verdict;
+    if (!check_held()) return;
     add_second_family();
-    if (ips_.empty()) {
-      if (!allocate()) return Verdict::failed;
-    }
-    const Allocator::Entry* entry = allocator_.entry(asker_.name);
-    if (entry == nullptr || entry->pool.empty()) {
-      tell_("Warning", "InternalError", "allocated an IP that has no pool");
-      return clear(), Verdict::failed;
-    }
-    show(entry->pool);
-    return Verdict::done;
+    if (ips_.empty() && !allocate()) return;
+    show(allocator_.entry(asker_.name)->pool);
   }
 
  private:
   void clear() {
     allocator_.release(asker_.name);
     ips_.clear();
-    if (json::object* annotations = object_at(service_, {"metadata", "annotations"})) annotations->erase(pool_output);
+    if (json::object* annotations = object_at(service_, {"metadata", "annotations"})) {
+      annotations->erase(pool_output);
+      drop_old_output(*annotations);
+    }
     make_object(service_, {"status"})["loadBalancer"] = json::object();
   }
 
@@ -59,50 +52,51 @@ class Convergence {
     json::array ingress;
     for (const base::IpAddress& ip : ips_) ingress.push_back(json::object{{"ip", ip.to_string()}});
     make_object(service_, {"status"})["loadBalancer"] = json::object{{"ingress", std::move(ingress)}};
-    make_object(service_, {"metadata", "annotations"})[pool_output] = pool;
+    json::object& annotations = make_object(service_, {"metadata", "annotations"});
+    annotations[pool_output] = pool;
+    drop_old_output(annotations);
+  }
+  // What a MetalLB before 0.14.9 may have left behind.
+  void drop_old_output(json::object& annotations) {
+    if (!allocator_.is_v0_15()) annotations.erase(old_pool_output);
   }
 
   // An ingress of other families than the cluster IPs' is dropped; one of two is fine where two are only preferred.
   void check_families() {
     if (ips_.empty()) return;
     const auto held = families_of(ips_);
-    const auto wanted = families_of(cluster_ips_of(service_));
     if (!held) {
-      tell_("Warning", "nolbIPsIPFamily", fmt::format("Failed to retrieve lbIPs family: {}", held.error().message));
+      tell_("Warning", "nolbIPsIPFamily",
+            fmt::format("Failed to retrieve LBIPs IPFamily for {}: {}", quoted_list(ips_), held.error().message));
       return clear();
     }
-    if (!wanted) {
-      tell_("Warning", "noclusterIPsIPFamily",
-            fmt::format("Failed to retrieve clusterIPs family: {}", wanted.error().message));
-      return;
-    }
-    const bool fits = *held == *wanted || (*wanted == Families::dual && prefers_dual(service_));
+    const bool fits = *held == asker_.families || (asker_.families == Families::dual && prefers_dual(service_));
     if (!fits) clear();
   }
 
-  // Is what it shows still legal, in the pool it asks for, and the pin?
-  Verdict check_held() {
-    if (ips_.empty()) return Verdict::done;
+  // Is what it shows still legal, in the pool it asks for, and the pin? False if the pin cannot be read: then it keeps
+  // what it has, unless that was dropped for another reason.
+  bool check_held() {
+    if (ips_.empty()) return true;
     if (auto assigned = allocator_.assign(asker_, ips_); !assigned) {
       tell_("Normal", "ClearAssignment",
             fmt::format("current IP for \"{}\" not allowed by config, will attempt for new IP assignment: {}",
                         asker_.name, assigned.error().message));
       clear();
-      return Verdict::done;
     }
     const std::string pool = input(service_, "address-pool");
-    if (!pool.empty() && allocator_.entry(asker_.name)->pool != pool) clear();
+    if (!ips_.empty() && !pool.empty() && allocator_.entry(asker_.name)->pool != pool) clear();
     auto desired = desired_of(service_);
     if (!desired) {
       tell_("Warning", "LoadBalancerFailed", "invalid requested loadbalancer IPs: " + desired.error().message);
-      return Verdict::kept;
+      return false;
     }
     if (!ips_.empty() && !desired->empty()) {
       sort_by_text(ips_);  // the comparison sorts in place, so the order shown changes with it
       sort_by_text(*desired);
       if (ips_ != *desired) clear();
     }
-    return Verdict::done;
+    return true;
   }
 
   void add_second_family() {
@@ -156,8 +150,8 @@ class Convergence {
 
 }  // namespace
 
-Verdict converge(json::object& service, Allocator& allocator, const Tell& tell) {
-  return Convergence(service, allocator, tell).run();
+void converge(json::object& service, Allocator& allocator, const Tell& tell) {
+  Convergence(service, allocator, tell).run();
 }
 
 }  // namespace sandbox::metallb_model

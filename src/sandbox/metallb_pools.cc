@@ -29,6 +29,29 @@ bool expression_holds(const json::object& expression, const json::object* labels
   return op == "NotIn" ? !listed : listed;
 }
 
+bool has_twice(const json::array& list) {
+  for (auto one = list.begin(); one != list.end(); ++one) {
+    if (std::find(one + 1, list.end(), *one) != list.end()) return true;
+  }
+  return false;
+}
+
+// Whether MetalLB takes these label selectors; the syntax of labels is not looked at.
+bool readable(const json::array& selectors) {
+  const auto fine = [](const json::value& value) {
+    const json::object& expression = value.as_object();
+    const std::string_view op = text_at(expression, {"operator"});
+    const json::array* values = array_at(expression, {"values"});
+    const bool any = values != nullptr && !values->empty();
+    if (any && has_twice(*values)) return false;
+    return any ? op == "In" || op == "NotIn" : op == "Exists" || op == "DoesNotExist";
+  };
+  return !has_twice(selectors) && std::ranges::all_of(selectors, [&](const json::value& selector) {
+    const json::array* expressions = array_at(selector.as_object(), {"matchExpressions"});
+    return expressions == nullptr || (!has_twice(*expressions) && std::ranges::all_of(*expressions, fine));
+  });
+}
+
 base::Result<Pool> parse_pool(const json::object& document, const std::vector<const json::object*>& namespaces) {
   Pool pool;
   pool.name = text_at(document, {"metadata", "name"});
@@ -39,6 +62,8 @@ base::Result<Pool> parse_pool(const json::object& document, const std::vector<co
   for (const json::value& entry : *addresses) {
     const auto ranges = parse_entry(view(entry.as_string()));
     if (!ranges) return base::fail(fmt::format("parsing address pool {}: {}", pool.name, ranges.error().message));
+    const bool is_network = view(entry.as_string()).find('-') == std::string_view::npos;
+    pool.has_v4_network = pool.has_v4_network || (is_network && ranges->front().family() == base::Family::v4);
     for (const base::IpRange& range : *ranges) {
       if (std::ranges::any_of(pool.ranges, [&](const base::IpRange& other) { return overlap(range, other); })) {
         return base::fail(
@@ -53,20 +78,27 @@ base::Result<Pool> parse_pool(const json::object& document, const std::vector<co
   if (allocation == nullptr) return pool;
   pool.has_allocation = true;
   pool.priority = int_at(*allocation, {"priority"});
-  if (const json::array* listed = array_at(*allocation, {"namespaces"})) {
-    for (const json::value& ns : *listed) pool.namespaces.emplace(view(ns.as_string()));
+  const auto part = [&](std::string_view name) {
+    const json::array* list = array_at(*allocation, {name});
+    return list == nullptr ? json::array() : *list;
+  };
+  const json::array listed = part("namespaces");
+  const json::array namespace_selectors = part("namespaceSelectors");
+  const json::array service_selectors = part("serviceSelectors");
+  if (has_twice(listed) || !readable(namespace_selectors) || !readable(service_selectors)) {
+    return base::fail(
+        fmt::format("parsing address pool {}: a duplicate definition or an invalid label selector", pool.name));
   }
-  if (const json::array* selectors = array_at(*allocation, {"namespaceSelectors"})) {
-    for (const json::object* ns : namespaces) {
-      const auto matches = [ns](const json::value& selector) {
-        return selects(selector.as_object(), object_at(*ns, {"metadata", "labels"}));
-      };
-      if (std::ranges::any_of(*selectors, matches)) pool.namespaces.emplace(text_at(*ns, {"metadata", "name"}));
-    }
+  for (const json::value& ns : listed) pool.namespaces.emplace(view(ns.as_string()));
+  for (const json::object* ns : namespaces) {
+    const auto matches = [ns](const json::value& selector) {
+      return selects(selector.as_object(), object_at(*ns, {"metadata", "labels"}));
+    };
+    if (std::ranges::any_of(namespace_selectors, matches)) pool.namespaces.emplace(text_at(*ns, {"metadata", "name"}));
   }
-  if (const json::array* selectors = array_at(*allocation, {"serviceSelectors"})) {
-    for (const json::value& selector : *selectors) pool.service_selectors.push_back(selector.as_object());
-  }
+  for (const json::value& selector : service_selectors) pool.service_selectors.push_back(selector.as_object());
+  // without any condition it is for all Services
+  if (listed.empty() && namespace_selectors.empty() && service_selectors.empty()) pool.service_selectors.emplace_back();
   return pool;
 }
 

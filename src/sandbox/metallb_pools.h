@@ -20,6 +20,7 @@ bool selects(const json::object& selector, const json::object* labels);
 struct Pool {
   std::string name;
   std::vector<base::IpRange> ranges;  // in the order of spec.addresses
+  bool has_v4_network = false;        // one of the entries is an IPv4 CIDR
   bool auto_assign = true;
   bool avoid_buggy = false;
   bool has_allocation = false;  // spec.serviceAllocation is there
@@ -30,6 +31,9 @@ struct Pool {
   // In a range, and not one of the addresses that avoidBuggyIPs keeps out.
   bool contains(const base::IpAddress& ip) const;
   bool compatible(std::string_view ns, const json::object* labels) const;
+  // Looked at for Services of this namespace that name no pool. One whose namespace selectors match no namespace is for
+  // none, although it is compatible with all.
+  bool is_for(std::string_view ns) const { return !service_selectors.empty() || namespaces.contains(std::string(ns)); }
   friend bool operator==(const Pool& a, const Pool& b);
 };
 using Pools = std::map<std::string, Pool>;

@@ -43,9 +43,10 @@ std::string input(const json::object& service, std::string_view name) {
 
 std::vector<std::string> deprecated_keys(const json::object& service) {
   std::vector<std::string> keys;
-  for (const std::string_view name : {"address-pool", "allow-shared-ip", "loadBalancerIPs", "ip-allocated-from-pool"}) {
-    std::string key = std::string(old_prefix) + std::string(name);
-    if (annotation(service, key) != nullptr) keys.push_back(std::move(key));
+  if (const json::object* annotations = object_at(service, {"metadata", "annotations"})) {
+    for (const json::key_value_pair& pair : *annotations) {
+      if (pair.key().starts_with("metallb.universe.tf")) keys.emplace_back(pair.key());
+    }
   }
   return keys;
 }

@@ -13,10 +13,11 @@ namespace sandbox::metallb_model {
 inline constexpr std::string_view stable_prefix = "metallb.io/";
 inline constexpr std::string_view old_prefix = "metallb.universe.tf/";
 inline constexpr std::string_view pool_output = "metallb.io/ip-allocated-from-pool";
+inline constexpr std::string_view old_pool_output = "metallb.universe.tf/ip-allocated-from-pool";
 
 // The value under the stable key if that is there at all, even empty; else under the old one.
 std::string input(const json::object& service, std::string_view name);
-// The keys with the old prefix that it carries.
+// The keys that it carries with the old prefix, whatever follows it.
 std::vector<std::string> deprecated_keys(const json::object& service);
 
 bool is_load_balancer(const json::object& service);
