@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/names.h"
+#include "api/restore.h"
 
 namespace api {
 namespace {
@@ -94,11 +95,17 @@ bool is_reported(const IPAddressClaim& claim, const IPAddress& address) {
   });
 }
 
-Grip grip_of(const IPAddress& address, const IPAddressClaim* named) {
-  if (!address.claimRef || address.claimRef->uid.empty() || address.phase == phase::released) return Grip::loose;
-  if (!is_live(named) || named->meta.uid != address.claimRef->uid) return Grip::loose;
+bool fits(const IPAddressClaim& claim, const IPAddress& address) {
   const auto value = value_of(address);
-  if (!value || !asks_for(*named, value->family()) || is_of_other_class(*named, address)) return Grip::loose;
+  return value && asks_for(claim, value->family()) && !is_of_other_class(claim, address);
+}
+
+Grip grip_of(const IPAddress& address, const IPAddressClaim* named) {
+  if (!address.claimRef || address.claimRef->uid.empty()) return Grip::loose;
+  const bool is_its_claim = named != nullptr && named->meta.uid == address.claimRef->uid;
+  if (!is_its_claim && is_restored(address)) return Grip::awaited;
+  if (!is_its_claim || !is_live(named) || address.phase == phase::released || !fits(*named, address))
+    return Grip::loose;
   return is_reported(*named, address) ? Grip::reported : Grip::claimed;
 }
 

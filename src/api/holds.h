@@ -29,6 +29,9 @@ kube::Ref claim_ref(const ClaimRef& ref);
 std::optional<base::IpAddress> value_of(const IPAddress& address);
 
 bool asks_for(const IPAddressClaim& claim, base::Family family);
+// Whether the address is of a family and class that can count for the claim (§3.3). False where its text cannot be
+// read.
+bool fits(const IPAddressClaim& claim, const IPAddress& address);
 // The entry of status.addresses for a family, or null. What was reported is the record of which families were served.
 const ReportedAddress* reported(const IPAddressClaim& claim, base::Family family);
 // Whether the claim reports this very object: the same name with the same IP.
@@ -38,6 +41,7 @@ bool is_reported(const IPAddressClaim& claim, const IPAddress& address);
 enum class Grip : std::uint8_t {
   loose,    // nobody has been promised it: unclaimed, Released, pre-bound only, or its claim is gone or would not count
             // it
+  awaited,  // a restored copy, kept for its claim (§9.2)
   claimed,  // a live claim of that uid would count it
   reported,  // and has reported it
 };

@@ -5,6 +5,7 @@
 #include "api/names.h"
 #include "core/reasons.h"
 #include "core/reclaim.h"
+#include "core/restore.h"
 
 namespace core {
 namespace {
@@ -13,16 +14,17 @@ const kube::Resource& resource() { return api::IPAddress::kind().resource; }
 
 }  // namespace
 
-kube::Plan reconcile_address(const kube::Key& key, kube::View& view) {
+kube::Plan reconcile_address(const Options& options, const kube::Key& key, kube::View& view) {
+  kube::Plan plan;
   const auto* address = view.get<api::IPAddress>(key.name);
   if (address == nullptr) {
-    kube::Plan plan;
     plan.forget = true;
     return plan;
   }
   // A claim or a pair is writing it: what it becomes is seen when that is answered.
-  if (view.busy(ref_of(*address))) return {};
-  return AddressPass(view, *address).run();
+  if (!view.busy(ref_of(*address))) plan = AddressPass(view, *address).run();
+  api::note_restored(view, options.restore_grace, *address, plan);
+  return plan;
 }
 
 AddressPass::AddressPass(kube::View& view, const api::IPAddress& address)
@@ -65,11 +67,6 @@ bool AddressPass::release_deleted() {
       resource(), address_, {{"metadata", {{"finalizers", without_finalizer(address_.meta, api::address_protection)}}}},
       "address-release"));
   return true;
-}
-
-bool AddressPass::is_restored() const {
-  const std::string* recorded = address_.meta.annotations.find(api::recorded_uid_annotation);
-  return recorded != nullptr && *recorded != address_.meta.uid && address_.claimRef && !holder_.holds();
 }
 
 bool AddressPass::protect() {
@@ -129,12 +126,12 @@ bool AddressPass::reclaim() {
 
 // Named neutrally: the claim's owner and this object's reader need not be the same.
 void AddressPass::explain() {
-  if (is_restored()) {
-    conditions_.set(
-        condition::restored, true, reason::restored,
-        "a restored copy whose claim is not back: kept until it is, or until an administrator clears its claimRef");
-  } else {
+  if (!is_restored()) {
     conditions_.clear(condition::restored);
+  } else if (!is_returning()) {
+    conditions_.set(condition::restored, true, reason::restored,
+                    "a restored copy whose claim is not back: kept for it until it is restored too, or until an "
+                    "administrator clears claimRef, or sets claimRef.uid to that of the claim that is to have it");
   }
   if (holder_.holds() || holder_.relation == Relation::none || holder_.relation == Relation::reserved) {
     conditions_.clear(api::condition::bound);
@@ -163,16 +160,28 @@ void AddressPass::explain() {
 std::string_view AddressPass::derive_phase() {
   const std::string_view now = address_.phase;
   if (now == api::phase::conflict || now == api::phase::lost) return now;  // §4.4
-  if (is_restored()) {
-    // §9.7: an administrator has given it to a live claim by uid; as Released it would not be collected.
-    const bool is_given = holder_.relation == Relation::not_counted && now == api::phase::released;
-    return now.empty() || is_given ? api::phase::pending : now;
-  }
+  if (is_restored()) return phase_of_restored();
   if (!is_usable()) {
     const bool stays = now == api::phase::released && address_.claimRef;
     return stays ? now : api::phase::pending;
   }
   return address_.claimRef ? phase_with_claim() : phase_without_claim();
+}
+
+bool AddressPass::is_returning() const {
+  const api::IPAddressClaim* claim = holder_.claim;
+  if (claim == nullptr || !api::goes_back_to(address_, *claim) || !core::is_restored(view_, *claim)) return false;
+  const auto value = value_of(address_);
+  return value && returning_to(view_, *claim, count(view_, *claim)).of(value->family()) == &address_;
+}
+
+// As it was; without a status nobody knows what that was. As Released it would not be collected for the claim that it
+// goes back to, nor for the one that an administrator gave it to by uid (§9.7).
+std::string_view AddressPass::phase_of_restored() const {
+  const std::string_view now = address_.phase;
+  if (!now.empty() && now != api::phase::released) return now;
+  const bool is_given = holder_.relation == Relation::not_counted;
+  return is_given || is_returning() ? api::phase::pending : api::phase::released;
 }
 
 std::string_view AddressPass::phase_without_claim() const {

@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "api/ipam.h"
+#include "api/restore.h"
+#include "core/controller.h"
 #include "core/edits.h"
 #include "core/holds.h"
 #include "kube/plan.h"
@@ -13,7 +15,7 @@
 namespace core {
 
 // Key address/NAME.
-kube::Plan reconcile_address(const kube::Key& key, kube::View& view);
+kube::Plan reconcile_address(const Options& options, const kube::Key& key, kube::View& view);
 
 // The pass of an address that exists. Used once.
 class AddressPass {
@@ -32,9 +34,11 @@ class AddressPass {
   void explain();                                // conditions that say why an address does not serve the claim it names
   void write_status(std::string_view phase);
 
-  // A restored copy (recorded uid is not its own) whose claim is not there under the recorded uid: kept as it is
-  // (§9.2).
-  bool is_restored() const;
+  // A restored copy whose claim is not there under the uid in claimRef: kept as it is (§9.2).
+  bool is_restored() const { return api::is_restored(address_) && !holder_.holds(); }
+  // And its claim is a copy too, and is about to take it back (§9.3).
+  bool is_returning() const;
+  std::string_view phase_of_restored() const;
   bool is_usable() const { return use_ == Usability::usable; }
   // Asks for live reads of what the verdict rests on; true once they are answered.
   bool confirmed();

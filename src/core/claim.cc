@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "api/names.h"
+#include "api/restore.h"
 #include "core/matching.h"
 #include "core/reasons.h"
 #include "core/reclaim.h"
@@ -20,7 +21,7 @@ bool is_signed(const api::IPAddress& address) { return address.claimRef && !addr
 
 }  // namespace
 
-kube::Plan reconcile_claim(const kube::Key& key, kube::View& view) {
+kube::Plan reconcile_claim(const Options& options, const kube::Key& key, kube::View& view) {
   const auto* claim = view.get<api::IPAddressClaim>(key.ns, key.name);
   if (claim == nullptr) {
     kube::Plan plan;
@@ -28,21 +29,36 @@ kube::Plan reconcile_claim(const kube::Key& key, kube::View& view) {
     return plan;
   }
   if (claim->meta.deleting) return reclaim_claim(view, *claim);  // §3.1
-  return ClaimPass(view, *claim).run();
+  return ClaimPass(options, view, *claim).run();
 }
 
 kube::Plan ClaimPass::run() {
   waited_ = view_.since("unbound", claim_.phase != api::phase::bound);
   collect();
+  await_restore();
   find_missing();
   resolve();
   match();
-  if (protect_and_stamp() || complete()) return std::move(plan_);
+  if (protect_and_stamp() || complete() || take_back()) return std::move(plan_);
   report();
   return std::move(plan_);
 }
 
 void ClaimPass::collect() { counting_ = count(view_, claim_); }
+
+void ClaimPass::await_restore() {
+  const bool restored = is_restored(view_, claim_);
+  if (restored) returning_ = returning_to(view_, claim_, counting_);
+  const bool incomplete =
+      restored && std::ranges::any_of(k_families, [&](base::Family family) {
+        return asks_for(claim_, family) && counting_.of(family) == nullptr && returning_.of(family) == nullptr;
+      });
+  const std::string name = "restored/" + claim_.meta.uid;
+  restore_wait_ = api::restore_wait(view_, options_.restore_grace, name, incomplete);
+  if (!is_waiting_for_restore()) return;
+  plan_.then_look_after(restore_wait_);
+  wait(restored_waiting(view_.since(name, true)));
+}
 
 bool ClaimPass::is_served(base::Family family) const {
   const api::IPAddress* address = counting_.of(family);
@@ -51,12 +67,14 @@ bool ClaimPass::is_served(base::Family family) const {
 }
 
 // A reported family is never matched again: it comes back only with its address, or with one that an admin pre-binds.
+// Nothing is matched to a claim while what it had may come back.
 void ClaimPass::find_missing() {
+  if (is_waiting_for_restore()) return;
   for (const base::Family family : k_families) {
     const bool undecided = std::ranges::any_of(
         counting_.collected, [&](const Collected& c) { return c.family == family && c.verdict == Verdict::undecided; });
-    if (asks_for(claim_, family) && counting_.of(family) == nullptr && reported(claim_, family) == nullptr &&
-        !undecided)
+    if (asks_for(claim_, family) && counting_.of(family) == nullptr && returning_.of(family) == nullptr &&
+        reported(claim_, family) == nullptr && !undecided)
       open_.push_back(family);
   }
 }
@@ -71,22 +89,23 @@ bool ClaimPass::is_protected() const {
 }
 
 // The stamp mirrors the class that serves the claim. Of a claim that misses nothing it is restored if the class exists,
-// else left.
+// else left. A claim that waits to be restored has none, and is recorded under its new uid when all its addresses are.
 bool ClaimPass::protect_and_stamp() {
   boost::json::object metadata;
   boost::json::object annotations;
   if (!claim_.meta.has_finalizer(api::claim_protection))
     metadata["finalizers"] = with_finalizer(claim_.meta, api::claim_protection);
-  if (claim_.meta.annotations.get(api::recorded_uid_annotation) != claim_.meta.uid)
+  if (!is_waiting_for_restore() && !returning_.any() &&
+      claim_.meta.annotations.get(api::recorded_uid_annotation) != claim_.meta.uid)
     annotations[api::recorded_uid_annotation] = claim_.meta.uid;
 
   const std::string* stamp = claim_.meta.annotations.find(api::provisioner_annotation);
   const api::ClassRead* wanted = class_ ? class_->found : nullptr;
-  if (!class_) {
+  if (!class_ && !is_waiting_for_restore() && !returning_.any()) {
     const std::string name = settled_class(claim_, counting_);
     if (!name.empty()) wanted = view_.get<api::ClassRead>(name);
   }
-  const bool withdraw = class_ && wanted == nullptr && stamp != nullptr;
+  const bool withdraw = (class_ || is_waiting_for_restore()) && wanted == nullptr && stamp != nullptr;
   const bool differs = wanted != nullptr && (stamp == nullptr || *stamp != wanted->provisioner);
   if (withdraw || differs) {
     const bool alone = metadata.empty() && annotations.empty();
@@ -121,6 +140,16 @@ bool ClaimPass::complete() {
                                          {{"spec", {{"claimRef", {{"uid", claim_.meta.uid}}}}}},
                                          "claim-complete-binding"));
     }
+  }
+  return !plan_.writes.empty();
+}
+
+bool ClaimPass::take_back() {
+  for (const base::Family family : k_families) {
+    const api::IPAddress* address = returning_.of(family);
+    // Its own key gives it a phase at once.
+    if (address == nullptr || !can_return(*address) || view_.busy(ref_of(*address))) continue;
+    if (usability(view_, *address) == Usability::usable) plan_.writes.push_back(give_back(*address, claim_));
   }
   return !plan_.writes.empty();
 }

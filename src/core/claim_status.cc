@@ -8,6 +8,7 @@
 #include "core/claim.h"
 #include "core/metrics.h"
 #include "core/reasons.h"
+#include "kube/flags.h"
 
 namespace core {
 namespace {
@@ -17,6 +18,9 @@ boost::json::array json_of(const std::vector<api::ReportedAddress>& addresses) {
   for (const api::ReportedAddress& a : addresses) list.push_back({{"name", a.name}, {"address", a.address}});
   return list;
 }
+
+// A claim that gets its addresses back says nothing meanwhile, unless that takes longer than this.
+constexpr base::Duration k_restore_patience = std::chrono::seconds(5);
 
 std::string joined(const std::vector<api::ReportedAddress>& addresses) {
   std::string text;
@@ -58,6 +62,27 @@ std::string ClaimPass::loss(const std::string& name, const std::string& address)
   return fmt::format("IPAddress \"{}\" ({}) {}", name, address, what);
 }
 
+// Said once when the waiting begins, and once more when it goes on only because others are being restored: the end
+// moves with each address that comes, and with a restart.
+ClaimPass::Wait ClaimPass::restored_waiting(base::Duration waited) const {
+  constexpr std::string_view begins = "restored, and waits until ";
+  constexpr std::string_view goes_on = "restored, and waits as others are still being restored, until ";
+  const bool is_late = waited >= options_.restore_grace;
+  const kube::Condition* said = kube::find_condition(claim_.conditions, api::condition::bound);
+  if (said != nullptr && said->reason == reason::restored_waiting &&
+      (said->message.starts_with(goes_on) || (!is_late && said->message.starts_with(begins))))
+    return {reason::restored_waiting, said->message};
+  const std::string until =
+      is_late
+          ? fmt::format("{}no address has come for {}, {} at the latest,", goes_on,
+                        kube::format_duration(options_.restore_grace), view_.wall_text(api::k_longest_restore - waited))
+          : fmt::format("{}{}, and longer while others are being restored or after a restart of the core,", begins,
+                        view_.wall_text(options_.restore_grace - waited));
+  return {reason::restored_waiting,
+          fmt::format("{} for the addresses that it had. To end that, remove the annotation {}", until,
+                      api::recorded_uid_annotation)};
+}
+
 void ClaimPass::set_class_condition(ConditionEdit& conditions) {
   if (class_) {
     conditions.set(api::condition::class_resolved, class_->found != nullptr, class_->reason, class_->message);
@@ -76,6 +101,11 @@ void ClaimPass::report() {
   const bool undecided =
       std::ranges::any_of(counting_.collected, [](const Collected& c) { return c.verdict == Verdict::undecided; });
   if (undecided) return;
+  const base::Duration returning = view_.since("returning", returning_.any());
+  if (returning_.any()) {
+    if (returning < k_restore_patience) return plan_.then_look_after(k_restore_patience - returning);
+    wait({reason::restored_waiting, "restored, and about to get back the addresses that it had: see these"});
+  }
   const Report report = reported_addresses();
   std::string_view phase = !report.lost.empty() ? api::phase::lost
                            : report.all_served  ? api::phase::bound
@@ -89,6 +119,8 @@ void ClaimPass::report() {
   set_class_condition(conditions);
   if (phase == api::phase::bound) {
     conditions.settle(api::condition::bound, reason::bound, "bound to " + joined(report.addresses));
+  } else if (wait_ && wait_->reason == reason::restored_waiting) {
+    conditions.set(api::condition::bound, false, wait_->reason, wait_->message);
   } else if (!report.lost.empty()) {
     conditions.set(api::condition::bound, false, reason::address_lost, report.lost);
   } else if (wait_) {

@@ -2,6 +2,7 @@
 
 #include "api/ipam.h"
 #include "api/names.h"
+#include "api/restore.h"
 #include "core/address.h"
 #include "core/claim.h"
 #include "core/indexes.h"
@@ -31,6 +32,7 @@ kube::WatchSpec watch_addresses() {
 kube::WatchSpec watch_claims() {
   kube::WatchSpec watch;
   watch.kind = &api::IPAddressClaim::kind();
+  watch.indexes = claim_indexes();
   watch.keys = [](const kube::Object& object, std::vector<kube::Key>& keys) {
     keys.push_back({std::string(k_claim), object.meta.ns, object.meta.name});
   };
@@ -43,13 +45,17 @@ kube::Rule rule(std::string resource, std::vector<std::string> verbs) {
 
 }  // namespace
 
-kube::Controller controller() {
+kube::Controller controller(const Options& options) {
   kube::Controller c;
   c.name = "address-controller";
   c.lease_name = api::core_lease;
   c.watches = {watch_classes(), watch_addresses(), watch_claims()};
-  c.reconcilers = {{std::string(k_claim), reconcile_claim, 0},
-                   {std::string(k_address), reconcile_address, 0},
+  const auto with_options = [options](auto reconcile) {
+    return [options, reconcile](const kube::Key& key, kube::View& view) { return reconcile(options, key, view); };
+  };
+  c.reconcilers = {{std::string(k_claim), with_options(reconcile_claim), 0},
+                   {std::string(k_address), with_options(reconcile_address), 0},
+                   {std::string(api::k_restore), api::reconcile_restore, 0},
                    {std::string(k_match), reconcile_match, 1},
                    {std::string(k_named), reconcile_named, 1}};
   c.metrics = {

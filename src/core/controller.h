@@ -4,17 +4,25 @@
 
 #include <string_view>
 
+#include "api/restore.h"
+#include "base/clock.h"
 #include "kube/controller.h"
 
 namespace core {
 
-// Keys: claim/NAMESPACE/NAME, address/NAME, match/CLASS/FAMILY, named/ADDRESS.
+// What the command line of the core says.
+struct Options {
+  // How long a restored claim waits for its addresses (contract §9.4); not more than api::k_longest_restore.
+  base::Duration restore_grace = api::k_restore_grace;
+};
+
+// Keys: claim/NAMESPACE/NAME, address/NAME, match/CLASS/FAMILY, named/ADDRESS, restore/.
 inline constexpr std::string_view k_claim = "claim";
 inline constexpr std::string_view k_address = "address";
 inline constexpr std::string_view k_match = "match";
 inline constexpr std::string_view k_named = "named";
 
 // A controller that keeps nothing outside the cluster; every call gives an independent one.
-kube::Controller controller();
+kube::Controller controller(const Options& options = {});
 
 }  // namespace core

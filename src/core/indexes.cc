@@ -19,6 +19,10 @@ void by_default(const kube::Object& object, std::vector<kube::IndexEntry>& entri
   if (c.is_default() && !c.meta.deleting) entries.push_back({"", ""});
 }
 
+void by_uid(const kube::Object& object, std::vector<kube::IndexEntry>& entries) {
+  entries.push_back({object.meta.uid, ""});
+}
+
 }  // namespace
 
 std::string pair_bucket(std::string_view class_name, base::Family family) {
@@ -32,6 +36,8 @@ std::vector<kube::IndexSpec> address_indexes() {
 }
 
 std::vector<kube::IndexSpec> class_indexes() { return {{std::string(k_default_classes), by_default}}; }
+
+std::vector<kube::IndexSpec> claim_indexes() { return {{std::string(k_claim_by_uid), by_uid}}; }
 
 bool is_matchable(const api::IPAddress& address) {
   const kube::Condition* reserved = kube::find_condition(address.conditions, api::condition::reserved);

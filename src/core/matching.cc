@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "api/restore.h"
 #include "core/classes.h"
 #include "core/controller.h"
 #include "core/indexes.h"
@@ -21,6 +22,7 @@ const api::IPAddressClaim* waiting_claim(kube::View& view, const kube::FactBucke
                                          const std::string& class_name) {
   const auto* claim = view.get<api::IPAddressClaim>(fact.publisher.ns, fact.publisher.name);
   if (claim == nullptr || claim->meta.uid != Waiting::parse(fact.value).uid || claim->meta.deleting) return nullptr;
+  if (api::is_copy(claim->meta)) return nullptr;  // it may wait for what it had (§9.4)
   if (!asks_for(*claim, family) || reported(*claim, family) != nullptr) return nullptr;
   if (!claim->className.empty() && claim->className != class_name) return nullptr;
   const Counting counting = count(view, *claim);

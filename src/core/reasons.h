@@ -34,6 +34,8 @@ inline constexpr std::string_view waiting_for_provisioning = "WaitingForProvisio
 inline constexpr std::string_view address_lost = "AddressLost";
 // The address that was pre-bound to the claim is still attached to a workload of its former holder.
 inline constexpr std::string_view address_still_attached = "AddressStillAttached";
+// A restored copy, and what it had is not back yet (§9.4).
+inline constexpr std::string_view restored_waiting = "RestoredWaiting";
 // spec.addressName cannot be served, one reason for each cause (contract §3.7).
 inline constexpr std::string_view address_not_found = "AddressNotFound";
 inline constexpr std::string_view address_of_other_class = "AddressOfOtherClass";

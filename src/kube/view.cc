@@ -121,9 +121,9 @@ void KeyMemory::spend(std::string_view name) {
   it->second.tokens -= 1;
 }
 
-std::string View::wall_text() const {
+std::string View::wall_text(base::Duration ahead) const {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(
-      std::chrono::time_point_cast<std::chrono::system_clock::duration>(world_.wall()));
+      std::chrono::time_point_cast<std::chrono::system_clock::duration>(world_.wall() + ahead));
   std::tm utc{};
   gmtime_r(&seconds, &utc);
   char text[32];

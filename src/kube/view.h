@@ -125,6 +125,9 @@ class View {
   // process's own observation on the monotonic clock, starting anew with the process. Ask again later with
   // Plan::revisit.
   base::Duration since(std::string_view fact, bool holds);
+  // Whether since() was last told that it holds. Asks only: for what is to be remembered for a while after it has
+  // ended.
+  bool remembers(std::string_view fact) const { return memory_.since.contains(fact); }
   // Token bucket per key: zero if a token is there now (draw it with Plan::spends), else how long until there is one.
   base::Duration throttle(std::string_view name, int burst, base::Duration refill);
   // The same for a throttle that may not have been asked for yet: zero then, and nothing is remembered.
@@ -135,8 +138,9 @@ class View {
   // Its HTTP status; 0 if there was no answer, or if no write failed.
   int refusal_code() const { return memory_.refusal_code; }
   std::uint64_t entropy() { return world_.entropy(); }
-  // RFC 3339, seconds: for lastTransitionTime. Never for decisions.
-  std::string wall_text() const;
+  // RFC 3339, seconds: for lastTransitionTime, and for what people are told will be `ahead` of now. Never for
+  // decisions.
+  std::string wall_text(base::Duration ahead = {}) const;
 
  private:
   void walk(const Kind& kind, std::string_view index, std::string_view bucket, std::string_view from,

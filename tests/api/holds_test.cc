@@ -56,6 +56,16 @@ TEST(GripTest, OfEveryKindOfObject) {
     EXPECT_EQ(grip_of(other, &claim), Grip::claimed) << phase;
   }
 
+  IPAddress copy = object("a", "203.0.113.1", "uid-former");
+  copy.meta.annotations.set(std::string(recorded_uid_annotation), "uid-before");
+  for (const auto phase : {phase::released, phase::pending}) {
+    copy.phase = phase;
+    EXPECT_EQ(grip_of(copy, &claim), Grip::awaited) << "another claim of that name: it is kept for its own";
+    EXPECT_EQ(grip_of(copy, nullptr), Grip::awaited);
+  }
+  copy.claimRef->uid = claim.meta.uid;
+  EXPECT_EQ(grip_of(copy, &claim), Grip::claimed) << "intact, the annotation is behind";
+
   IPAddressClaim going = claim;
   going.meta.deleting = true;
   EXPECT_EQ(grip_of(plain, &going), Grip::loose);

@@ -45,7 +45,7 @@ constexpr std::string_view k_uid_of_one_that_went = "uid-of-one-that-went";
 // What happened in all histories of a test: histories in which nothing happens prove nothing.
 struct Tally {
   int bound = 0, lost = 0, released = 0, deleted = 0, surplus = 0, juniors = 0, unpromised = 0, restored = 0,
-      crashes = 0;
+      returned = 0, crashes = 0;
 };
 
 class History {
@@ -172,7 +172,8 @@ class History {
         change_classes();
         return;
       case 15:
-        chance(2) ? restore_address() : create_too_late();
+        if (chance(3)) return create_too_late();
+        chance(2) ? restore_address() : restore_claim();
         return;
       case 16:
         reserve();
@@ -209,6 +210,15 @@ class History {
         fmt::format(R"(,"annotations":{{"local.sdn.cozystack.io/recorded-uid":"address-uid-before"}}{})",
                     pick({R"(,"finalizers":["local.sdn.cozystack.io/address-protection","driver.example/teardown"])",
                           R"(,"finalizers":["local.sdn.cozystack.io/address-protection"])", ""})));
+  }
+
+  // And of a claim; perhaps of the very one.
+  void restore_claim() {
+    sim_.post(
+        CoreSim::claims(pick({"t", "u"})),
+        fmt::format(
+            R"({{"apiVersion":"local.sdn.cozystack.io/v1alpha1","kind":"IPAddressClaim","metadata":{{"name":"{}","annotations":{{"local.sdn.cozystack.io/recorded-uid":"uid-before"}}}},"spec":{{{}}}}})",
+            pick({"c0", "c1", "c2", "c3"}), claim_spec()));
   }
 
   // A driver makes an address for a claim that went a moment ago.
@@ -366,7 +376,9 @@ class History {
   void note_policies() {
     const Snapshot now(sim_);
     for (const AddressPtr& a : now.addresses) {
-      policies_[a->meta.name] = is_waiting_for_its_claim(now, *a) ? "kept (§9.2)" : a->reclaimPolicy;
+      const bool waits = is_waiting_for_its_claim(now, *a);
+      policies_[a->meta.name] = waits ? "kept (§9.2)" : a->reclaimPolicy;
+      if (waits) restored_.insert(a->meta.uid);
     }
   }
 
@@ -380,6 +392,7 @@ class History {
     const Snapshot now(sim_);
     std::set<std::string> matchable;
     for (const AddressPtr& a : now.addresses) {
+      if (restored_.contains(a->meta.uid) && now.served(*a) != nullptr) ++tally_.returned;
       if (is_matchable(*a)) matchable.insert(pair_bucket(a->className, base::IpAddress::parse(a->address)->family()));
       EXPECT_NE(a->phase, "") << a->meta.name;
       if (is_waiting_for_its_claim(now, *a) && !a->meta.deleting) {
@@ -439,6 +452,7 @@ class History {
   bool faults_;
   std::map<std::string, std::string> policies_;
   std::map<std::string, bool> was_bound_;
+  std::set<std::string> restored_;  // uids of addresses that were seen waiting for their claims
 };
 
 // SIM_SEEDS="1000" runs that many more seeds; SIM_SEED="17" only that one.
@@ -452,14 +466,14 @@ void run_histories(std::uint64_t first, bool faults) {
     SCOPED_TRACE(fmt::format("SIM_SEED={}", seed));
     History(seed, faults, tally).run(200);
   }
-  const std::string what =
-      fmt::format("bound {} lost {} released {} deleted {} surplus {} juniors {} unpromised {} restored {} crashes {}",
-                  tally.bound, tally.lost, tally.released, tally.deleted, tally.surplus, tally.juniors,
-                  tally.unpromised, tally.restored, tally.crashes);
+  const std::string what = fmt::format(
+      "bound {} lost {} released {} deleted {} surplus {} juniors {} unpromised {} restored {} returned {} crashes {}",
+      tally.bound, tally.lost, tally.released, tally.deleted, tally.surplus, tally.juniors, tally.unpromised,
+      tally.restored, tally.returned, tally.crashes);
   std::printf("%s\n", what.c_str());
   if (only != nullptr) return;
   for (const int n : {tally.bound, tally.lost, tally.released, tally.deleted, tally.surplus, tally.juniors,
-                      tally.unpromised, tally.restored}) {
+                      tally.unpromised, tally.restored, tally.returned}) {
     EXPECT_GE(n, 1) << what;  // every situation comes up
   }
   EXPECT_EQ(tally.crashes > 100, faults) << what;
