@@ -248,13 +248,13 @@ class MetalLb::Controller : public std::enable_shared_from_this<Controller> {
                     });
   }
 
-  // --- events: repeats are counted, and there are at most 25 at once about one object
+  // --- events: repeats are counted, and there are only so many at once about one object
   void tell(const json::object& service, std::string_view type, std::string_view reason, const std::string& message) {
     if (!options_.events) return;
     const std::string uid(text_at(service, {"metadata", "uid"}));
-    Budget& budget = budgets_[uid];
+    Budget& budget = budgets_.try_emplace(uid, Budget{.left = options_.event_burst}).first->second;
     const auto refilled = (reactor_.now() - budget.since) / std::chrono::minutes(5);
-    budget.left = std::min<std::int64_t>(25, budget.left + refilled);
+    budget.left = std::min<std::int64_t>(options_.event_burst, budget.left + refilled);
     budget.since += refilled * base::Duration(std::chrono::minutes(5));
     if (budget.left == 0) return;
     --budget.left;
@@ -294,7 +294,7 @@ class MetalLb::Controller : public std::enable_shared_from_this<Controller> {
   }
 
   struct Budget {
-    std::int64_t left = 25;
+    std::int64_t left = 0;
     base::MonoTime since{};
   };
   struct Told {

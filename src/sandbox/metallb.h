@@ -23,6 +23,7 @@ struct MetalLbOptions {
   std::string ns = "metallb-system";  // where its configuration is
   std::string lb_class = {};          // --lb-class; empty: Services without a class
   bool events = true;                 // false: they get lost
+  int event_burst = 25;               // so many about one object at once; more get lost
   // Time the worker takes for each Service besides its writes: widens every gap.
   base::Duration work = std::chrono::microseconds(200);
   std::uint64_t seed = 1;  // order of ties, choice among equal pools

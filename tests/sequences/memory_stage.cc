@@ -6,10 +6,11 @@ namespace {
 
 class MemoryStage final : public Stage {
  public:
-  MemoryStage(std::string_view version, std::uint64_t seed)
+  MemoryStage(std::string_view version, std::uint64_t seed, int event_burst)
       : world_({.seed = seed}),
         version_(version == "0.15" ? sandbox::MetalLbOptions::Version::v0_15 : sandbox::MetalLbOptions::Version::v0_16),
-        seed_(seed) {
+        seed_(seed),
+        event_burst_(event_burst) {
     world_.server().load_metallb_crds();
     world_.create("{apiVersion: v1, kind: Namespace, metadata: {name: metallb-system}}");
     (void)start("");
@@ -21,7 +22,8 @@ class MemoryStage final : public Stage {
   base::Result<void> start(const std::string& lb_class) override {
     stop();
     name_ = "metallb-" + std::to_string(++starts_);
-    sandbox::start_metallb(world_, {.version = version_, .lb_class = lb_class, .seed = seed_}, name_);
+    sandbox::start_metallb(
+        world_, {.version = version_, .lb_class = lb_class, .event_burst = event_burst_, .seed = seed_}, name_);
     return settle("");
   }
   void stop() override {
@@ -40,14 +42,15 @@ class MemoryStage final : public Stage {
   sandbox::World world_;
   sandbox::MetalLbOptions::Version version_;
   std::uint64_t seed_;
+  int event_burst_;
   std::string name_;
   int starts_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Stage> memory_stage(std::string_view version, std::uint64_t seed) {
-  return std::make_unique<MemoryStage>(version, seed);
+std::unique_ptr<Stage> memory_stage(std::string_view version, std::uint64_t seed, int event_burst) {
+  return std::make_unique<MemoryStage>(version, seed, event_burst);
 }
 
 }  // namespace sequences

@@ -32,8 +32,9 @@ class Stage {
   virtual base::Result<void> flush_events() = 0;
 };
 
-// `version` is "0.15" or "0.16"; `seed` gives MetalLB's arbitrary choices.
-std::unique_ptr<Stage> memory_stage(std::string_view version, std::uint64_t seed);
+// `version` is "0.15" or "0.16"; `seed` gives MetalLB's arbitrary choices; of more events than `event_burst` about one
+// Service the rest is lost.
+std::unique_ptr<Stage> memory_stage(std::string_view version, std::uint64_t seed, int event_burst = 25);
 // `plane`: the folder of a control plane that runs (tests/real/plane, which is `script`) from the port `port`; its
 // controller of MetalLB is replaced by ours.
 base::Result<std::unique_ptr<Stage>> real_stage(const std::string& plane, const std::string& binaries,
