@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "api/restore.h"
 #include "kube/flags.h"
 #include "kube/run.h"
 #include "metallb/controller.h"
@@ -32,6 +33,11 @@ void add_flags(CLI::App& app, metallb::Options& options, std::string& placeholde
   kube::add_duration(app, "--detach-timeout", options.detach_timeout, std::chrono::seconds(1),
                      "How long the deletion of a Service may wait until its address is held again");
   app.get_options().back()->group(group);
+  kube::add_duration(
+      app, "--restore-grace", options.restore_grace, {},
+      "How long placeholders and Services that a backup tool made again wait for their addresses, counted "
+      "from the last restored address; 30m at most");
+  app.get_options().back()->group("Restore");
 }
 
 }  // namespace
@@ -58,6 +64,7 @@ int driver_main(int argc, const char* const* argv) {
     if (options.placeholder_namespace == options.metallb_namespace) {
       return base::fail("--placeholder-namespace must not be MetalLB's own namespace");
     }
+    if (options.restore_grace > api::k_longest_restore) return base::fail("--restore-grace must not be more than 30m");
     return metallb::controller(options);
   };
   return kube::run(what, argc, argv);

@@ -9,13 +9,16 @@
 
 #include "api/conditions.h"
 #include "api/names.h"
+#include "api/restore.h"
 #include "metallb/association.h"
 #include "metallb/finalizers.h"
 #include "metallb/indexes.h"
 #include "metallb/ledger.h"
 #include "metallb/metrics.h"
+#include "metallb/names.h"
 #include "metallb/reasons.h"
 #include "metallb/reconcilers.h"
+#include "metallb/restore.h"
 
 namespace metallb {
 namespace {
@@ -138,6 +141,8 @@ void AddressPass::clear_association() {
   const bool letting_go = to && to->kind == "Service" && !attached_;
   const base::Duration lasted = view_.since("letting-go", letting_go);
   if (!letting_go) return;
+  // A restored Service is being taken up: the ledger knows first.
+  if (service_ != nullptr && return_of(view_, context_.options, *service_) != Return::none) return;
   if (service_ != nullptr && carries_our_keys(*service_) && !is_copy(*service_) &&
       !is_unrelated(view_, context_.options, *service_, ip_)) {
     return;
@@ -271,7 +276,14 @@ kube::Plan reconcile_address(const Context& context, const kube::Key& key, kube:
     return plan;
   }
   AddressPass pass(context, view, *address, *ip);
-  return address->meta.deleting && holder_of(view, *address) == nullptr ? pass.teardown() : pass.live();
+  const bool unheld = holder_of(view, *address) == nullptr;
+  plan = address->meta.deleting && unheld ? pass.teardown() : pass.live();
+  // Contract §9.5: MetalLB must not hand out what is about to be claimed again.
+  if (api::note_restored(view, context.options.restore_grace, *address, plan) && unheld && is_restored(*address)) {
+    const kube::Fact gap = gap_fact(address->className, ip->family());
+    if (std::ranges::find(plan.facts, gap) == plan.facts.end()) plan.facts.push_back(gap);
+  }
+  return plan;
 }
 
 }  // namespace metallb

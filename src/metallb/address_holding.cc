@@ -12,6 +12,7 @@
 #include "metallb/names.h"
 #include "metallb/reasons.h"
 #include "metallb/rendering.h"
+#include "metallb/restore.h"
 
 namespace metallb {
 namespace {
@@ -28,6 +29,8 @@ base::Duration retry_pace(base::Duration trying) { return std::clamp(trying, k_r
 
 void AddressPass::hold() {
   const api::Service* best = holds_.best;
+  // A restored Service has it, and keeps it.
+  if (best == nullptr && restored_user(view_, context_.options, address_, ip_) != nullptr) return;
   if (best == nullptr) {
     create_hold("hold-create");
   } else if (is_busy(*best)) {

@@ -35,8 +35,8 @@ kube::IndexSpec ledger_index();
 std::string ledger_bucket(std::string_view class_name, base::Family family);
 std::string held_bucket(std::string_view class_name, base::Family family);
 
-// Service "placeholders": our placeholders by the pool they name. Bucket "<pool>": all; bucket "<pool>/<family>": those
-// that have been assigned an address, in the order of addresses.
+// Service "placeholders": our placeholders, and copies with a pin of ours, by the pool they name. Bucket "<pool>": all;
+// bucket "<pool>/<family>": those that have been assigned an address, in the order of addresses.
 inline constexpr std::string_view k_placeholder_pool_index = "placeholder-pool";
 kube::IndexSpec placeholder_pool_index(const ClassSettings& settings);
 std::string placeholder_bucket(std::string_view pool);

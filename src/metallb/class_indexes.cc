@@ -3,6 +3,7 @@
 
 #include "api/metallb.h"
 #include "api/names.h"
+#include "metallb/association.h"
 #include "metallb/class.h"
 #include "metallb/class_pass.h"
 #include "metallb/rendering.h"
@@ -85,7 +86,9 @@ kube::IndexSpec ledger_index() { return {std::string(k_ledger_index), ledger_ent
 kube::IndexSpec placeholder_pool_index(const ClassSettings& settings) {
   const auto entries = [namespaces = settings.placeholder_namespaces](const kube::Object& object, Entries& out) {
     const auto& service = static_cast<const api::Service&>(object);
-    if (!is_ours(service, namespaces)) return;
+    // A restored Service too keeps what MetalLB gave it, before its address is in the ledger again (contract §9.5).
+    const bool is_restored = is_copy(service) && service.meta.annotations.get(api::metallb::pinned) == "true";
+    if (!is_ours(service, namespaces) && !is_restored) return;
     const std::string_view pool = pool_named_by(service);
     out.push_back({placeholder_bucket(pool), service.meta.name});
     for (const std::string& text : service.ingress) {

@@ -142,6 +142,7 @@ kube::Controller controller(const Options& options) {
   add(k_service_reconciler, reconcile_service, 0);
   add(k_placeholder_reconciler, reconcile_placeholder, 0);
   add(k_namespace_reconciler, reconcile_namespace, 0);
+  driver.reconcilers.push_back({std::string(api::k_restore), api::reconcile_restore, 0});
   // After everybody has said what it wants: right after a start too, no placeholder is created beside a gap that is
   // open.
   add(k_pool_reconciler, reconcile_pool, 1);

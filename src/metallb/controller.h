@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 
+#include "api/restore.h"
 #include "base/clock.h"
 #include "kube/controller.h"
 
@@ -25,6 +26,9 @@ struct Options {
   base::Duration attach_timeout = std::chrono::seconds(30);
   // How long MetalLB may be silent about a placeholder before its claim says so.
   base::Duration backend_patience = std::chrono::seconds(10);
+  // How long what a backup tool made again waits for what belongs to it (contract §9); not more than
+  // api::k_longest_restore.
+  base::Duration restore_grace = api::k_restore_grace;
   // No allocation placeholder is created while this many placeholders exist; each costs a ClusterIP. 0 = no limit.
   std::size_t max_placeholders = 0;
 };

@@ -70,6 +70,11 @@ std::vector<kube::IndexSpec> service_indexes(const Options& options) {
                           [](const api::Service& service, Entries& out) {
                             for (const base::IpAddress& ip : shown(service)) out.push_back({ip.to_string(), ""});
                           }),
+      index<api::Service>(k_service_uid_index,
+                          [](const api::Service& service, Entries& out) {
+                            if (service.meta.annotations.get(api::metallb::service_uid) == service.meta.uid)
+                              out.push_back({service.meta.uid, ""});
+                          }),
       placeholders(k_placeholder_address_index,
                    [](const api::Service& service, Entries& out) {
                      if (is_recorded(service)) {

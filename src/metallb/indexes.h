@@ -28,6 +28,8 @@ std::vector<kube::IndexSpec> address_indexes();
 inline constexpr std::string_view k_service_claim_index = "names-claim";
 // Service by canonical text of each address its ingress shows.
 inline constexpr std::string_view k_service_shown_index = "shown";
+// Service by its own uid, if it is recorded on it: the original of copies.
+inline constexpr std::string_view k_service_uid_index = "recorded-uid";
 // Placeholder by its label `ip-address`.
 inline constexpr std::string_view k_placeholder_address_index = "placeholder-address";
 // Placeholder without that label, by "ns/name" of the claim in its annotations.

@@ -6,6 +6,7 @@
 #include "api/builtin.h"
 #include "api/ipam.h"
 #include "api/names.h"
+#include "api/restore.h"
 #include "metallb/indexes.h"
 #include "metallb/placeholder.h"
 #include "metallb/reconcilers.h"
@@ -36,7 +37,16 @@ kube::Plan reconcile_placeholder(const Context& context, const kube::Key& key, k
   if (is_recorded(*placeholder)) {
     // Whoever is held decides about its own placeholders.
     const std::string label(placeholder->meta.labels.get(api::metallb::ip_address));
-    if (view.count<api::IPAddress>(k_address_label_index, label) != 0) return plan;
+    if (view.count<api::IPAddress>(k_address_label_index, label) != 0) {
+      view.since("orphan", false);
+      return plan;
+    }
+    // A backup tool may bring the address back later than its hold (contract §9.5).
+    const base::Duration wait = api::restore_wait(view, context.options.restore_grace, "orphan", true);
+    if (wait > base::Duration::zero()) {
+      plan.then_look_after(wait);
+      return plan;
+    }
     const kube::Ref held{&api::IPAddress::kind().resource, "", held_object_name(*placeholder)};
     if (!held.name.empty() && !view.confirmed(held)) {
       plan.confirms = {{held}};

@@ -11,6 +11,7 @@
 
 #include "api/builtin.h"
 #include "api/names.h"
+#include "api/restore.h"
 #include "metallb/association.h"
 #include "metallb/finalizers.h"
 #include "metallb/indexes.h"
@@ -20,6 +21,7 @@
 #include "metallb/reasons.h"
 #include "metallb/reconcilers.h"
 #include "metallb/rendering.h"
+#include "metallb/restore.h"
 
 namespace metallb {
 namespace {
@@ -49,6 +51,7 @@ class ServicePass {
         kept_(kept(view, context.options, service)) {}
 
   kube::Plan run() {
+    if (is_restoring()) return std::move(plan_);
     const bool keeps = !kept_.empty();
     bool letting_go = false;
     if (is_copy(service_) || (!mine_.empty() && !keeps)) {
@@ -84,6 +87,34 @@ class ServicePass {
     if (held >= patience) return true;
     plan_.then_look_after(patience - held);
     return false;
+  }
+
+  // --- restore (contract §9.5) ---
+
+  // It keeps its pin and its address, and is left alone until it is known whether its claim has them again.
+  bool is_restoring() {
+    const Return back = return_of(view_, context_.options, service_);
+    const base::Duration wait =
+        api::restore_wait(view_, context_.options.restore_grace, "restored", back == Return::awaited);
+    if (wait > base::Duration::zero()) plan_.then_look_after(wait);
+    if (back == Return::due) take_up();
+    return back == Return::due || wait > base::Duration::zero();
+  }
+
+  // The ledger knows first; then the Service is ours under its new uid, in one write, and MetalLB need not look.
+  void take_up() {
+    bool known = true;
+    for (const auto* address : pinned_addresses(view_, service_)) {
+      if (is_associated(*address, service_)) continue;
+      known = false;
+      if (!is_busy(*address)) associate(*address);
+    }
+    if (!known) return;
+    json::object metadata{{"annotations", json::object{{api::metallb::service_uid, service_.meta.uid}}}};
+    if (!service_.meta.has_finalizer(api::metallb::attached)) {
+      metadata["finalizers"] = finalizers_with(service_, api::metallb::attached);
+    }
+    plan_.writes.push_back(kube::patch(services(), service_, {{"metadata", std::move(metadata)}}, "restore-service"));
   }
 
   // --- attach ---
@@ -168,15 +199,21 @@ class ServicePass {
     return false;
   }
 
-  // Of several that could attach now, the oldest does; of a Dual claim it thus gets both halves.
+  // Of several that could attach now, the oldest does; of a Dual claim it thus gets both halves. A restored one that
+  // had it comes before all.
   bool is_first_in_line(const api::IPAddressClaim& claim) {
     const api::Service* first = nullptr;
     view_.each<api::Service>(
         k_service_claim_index, slash(claim.meta.ns, claim.meta.name), [&](const api::Service& other) {
-          const bool candidate = !other.meta.deleting && is_served_by_metallb(context_.options, other) &&
-                                 !is_copy(other) && choose(view_, context_, other, claim).has_value();
+          if (return_of(view_, context_.options, other) != Return::none) {
+            first = &other;
+            return false;
+          }
+          const bool candidate = first == nullptr && !other.meta.deleting &&
+                                 is_served_by_metallb(context_.options, other) && !is_copy(other) &&
+                                 choose(view_, context_, other, claim).has_value();
           if (candidate) first = &other;
-          return !candidate;
+          return true;
         });
     const bool behind = first != &service_;
     if (lasts("behind", behind, k_claim_patience)) {

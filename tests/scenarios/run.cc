@@ -67,6 +67,7 @@ void Run::run_one(const std::string& verb, const json::object& argument) {
       {"always", &Run::always},  {"settle", &Run::settle}, {"sleep", &Run::sleep},     {"start", &Run::start},
       {"stop", &Run::stop},      {"kill", &Run::kill},     {"restart", &Run::restart}, {"mark", &Run::mark},
       {"writes", &Run::writes},  {"repeat", &Run::repeat}, {"store", &Run::store},     {"equal", &Run::equal},
+      {"backup", &Run::backup},  {"wipe", &Run::wipe},     {"restore", &Run::restore},
   };
   const auto handler = handlers.find(verb);
   if (handler == handlers.end()) fail("no such operation");

@@ -78,6 +78,13 @@ class Run {
   static std::string uid_of(const json::value& object);
   void store(const json::object& argument);
 
+  // --- backups (run_restore.cc)
+  // All objects of the kinds that a backup has, as they are.
+  std::vector<std::pair<Target, json::object>> saved_kinds();
+  void backup(const json::object& argument);
+  void wipe(const json::object& argument);
+  void restore(const json::object& argument);
+
   // --- what must be so (run_checks.cc)
   // The objects that `resource` may mean: the named one, or all of its kind in its namespace.
   std::vector<json::value> candidates(const Target& target, std::string& problem);
@@ -108,6 +115,7 @@ class Run {
   Bindings bindings_;
   std::map<std::string, std::size_t> marks_;
   std::vector<std::function<std::string()>> watchers_;
+  std::vector<std::pair<Target, json::object>> backup_;
 };
 
 }  // namespace scenarios
