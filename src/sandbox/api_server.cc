@@ -46,7 +46,10 @@ Failure refused(const Access& access, const RequestInfo& info) {
 }  // namespace
 
 ApiServer::Impl::Impl(base::Reactor& the_reactor, ServerOptions the_options)
-    : reactor(the_reactor), config(std::move(the_options)), random(config.seed), storage(config.history) {
+    : reactor(the_reactor),
+      config(std::move(the_options)),
+      random(config.seed),
+      storage(config.history, config.history_bytes) {
   register_builtin_kinds();
   storage.observe([this](const Change& change) { on_change(change); });
   for (const std::string_view name : {"default", "kube-node-lease", "kube-public", "kube-system"}) {
@@ -222,10 +225,10 @@ void ApiServer::load_crds(std::string_view yaml) {
     target.info.name = text_at(object, {"metadata", "name"});
     const VersionPtr current = impl_->storage.get(*target.kind, target.info.name);
     if (current != nullptr) {  // what others put into its metadata stays: a Helm release may own it
-      json::value metadata = current->document.at("metadata");
+      json::value metadata = current->document()->at("metadata");
       merge_patch(metadata, make_object(object, {"metadata"}));
       object["metadata"] = std::move(metadata);
-      make_object(object, {"metadata"})["resourceVersion"] = std::to_string(current->revision);
+      make_object(object, {"metadata"})["resourceVersion"] = std::to_string(current->revision());
     }
     const auto stored = current == nullptr
                             ? impl_->store_new(target, std::move(object))
@@ -264,7 +267,7 @@ void ApiServer::put_raw(std::string_view text) {
   const std::string key = Storage::key(text_at(metadata, {"namespace"}), text_at(metadata, {"name"}));
   const VersionPtr before = impl_->storage.get(*kind, key);
   const VersionPtr after = impl_->storage.put(*kind, key, std::move(object));
-  impl_->committed(*kind, before == nullptr ? nullptr : &before->document, &after->document);
+  impl_->committed(*kind, before == nullptr ? nullptr : before->document().get(), after->document().get());
 }
 
 std::optional<std::string> ApiServer::get_raw(std::string_view path) const {
@@ -273,7 +276,7 @@ std::optional<std::string> ApiServer::get_raw(std::string_view path) const {
   if (kind == nullptr) return std::nullopt;
   const VersionPtr found = impl_->storage.get(kind->stored_as(), Storage::key(info.ns, info.name));
   if (found == nullptr) return std::nullopt;
-  return to_text(shown(*kind, found->document));
+  return to_text(shown(*kind, *found->document()));
 }
 
 void ApiServer::remove_raw(std::string_view path) {
@@ -283,7 +286,7 @@ void ApiServer::remove_raw(std::string_view path) {
   const VersionPtr found = impl_->storage.get(kind->stored_as(), Storage::key(info.ns, info.name));
   if (found == nullptr) return;
   impl_->storage.remove(kind->stored_as(), Storage::key(info.ns, info.name));
-  impl_->committed(kind->stored_as(), &found->document, nullptr);
+  impl_->committed(kind->stored_as(), found->document().get(), nullptr);
 }
 
 }  // namespace sandbox

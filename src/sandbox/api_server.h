@@ -72,7 +72,9 @@ struct ServerOptions {
   // second off.
   std::string service_cidr = "10.96.0.0/16";
   std::string second_service_cidr = "fd00:96::/112";
-  std::size_t history = 100'000;  // changes of one kind that watches can start from
+  // What watches and pages can start from: changes of one kind, and bytes of versions that are kept for it in all.
+  std::size_t history = 100'000;
+  std::size_t history_bytes = 64UL << 20U;
   // Whether metadata.managedFields is kept and server-side apply answered; costs time with every write, and nothing in
   // a simulation looks at it.
   bool managed_fields = false;

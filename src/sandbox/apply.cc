@@ -113,7 +113,7 @@ Outcome<kube::Response> ApiServer::Impl::apply_patch(Target& target, const kube:
   }
   const VersionPtr current = storage.get(kind.stored_as(), target.key());
   if (current == nullptr && !target.info.subresource.empty()) return refuse(not_found(kind.subject(name)));
-  json::object live = current == nullptr ? json::object() : shown(kind, current->document);
+  json::object live = current == nullptr ? json::object() : shown(kind, *current->document());
   auto managers = read_managers(find(live, {"metadata", "managedFields"}));
   if (!managers) managers = Managers();
   make_object(live, {"metadata"}).erase("managedFields");
@@ -147,12 +147,12 @@ Outcome<kube::Response> ApiServer::Impl::apply_patch(Target& target, const kube:
     target.info.name.clear();
     auto stored = store_new(target, std::move(next));
     if (!stored) return std::unexpected(stored.error());
-    return answer(201, target, *stored);
+    return answer(201, target, **stored);
   }
   const Part part = target.info.subresource == "status" ? Part::status : Part::main;
   auto stored = store_next(target, std::move(next), current, part, true);
   if (!stored) return std::unexpected(stored.error());
-  return answer(200, target, *stored);
+  return answer(200, target, **stored);
 }
 
 }  // namespace sandbox

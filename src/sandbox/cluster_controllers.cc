@@ -58,7 +58,8 @@ class ClusterControllers::GarbageCollector : public std::enable_shared_from_this
   void on_change(const Change& change) {
     if (change.before != nullptr) forget(change);
     if (change.after != nullptr) learn(change);
-    const json::object& object = change.after != nullptr ? change.after->document : change.before->document;
+    const Document document = (change.after != nullptr ? change.after : change.before)->document();
+    const json::object& object = *document;
     const std::string uid(text_at(object, {"metadata", "uid"}));
     if (change.after == nullptr) {
       // dependents of what is gone
@@ -86,15 +87,17 @@ class ClusterControllers::GarbageCollector : public std::enable_shared_from_this
   }
 
   void learn(const Change& change) {
-    const std::string uid(text_at(change.after->document, {"metadata", "uid"}));
+    const Document document = change.after->document();
+    const std::string uid(text_at(*document, {"metadata", "uid"}));
     places_[uid] = {change.kind, change.key};
-    for (const Owner& owner : owners_of(change.after->document)) dependents_[owner.uid].insert(uid);
+    for (const Owner& owner : owners_of(*document)) dependents_[owner.uid].insert(uid);
   }
 
   void forget(const Change& change) {
-    const std::string uid(text_at(change.before->document, {"metadata", "uid"}));
+    const Document document = change.before->document();
+    const std::string uid(text_at(*document, {"metadata", "uid"}));
     places_.erase(uid);
-    for (const Owner& owner : owners_of(change.before->document)) {
+    for (const Owner& owner : owners_of(*document)) {
       const auto found = dependents_.find(owner.uid);
       if (found == dependents_.end()) continue;
       found->second.erase(uid);
@@ -118,7 +121,8 @@ class ClusterControllers::GarbageCollector : public std::enable_shared_from_this
     const Place at = place->second;
     const VersionPtr version = server_.impl().storage.get(*at.kind, at.key);
     if (version == nullptr) return;
-    const json::object& object = version->document;
+    const Document document = version->document();
+    const json::object& object = *document;
     if (waits(object)) return finish_deletion(at, uid, object);
     const std::vector<Owner> owners = owners_of(object);
     if (owners.empty() || find(object, {"metadata", "deletionTimestamp"}) != nullptr) return;
@@ -130,7 +134,7 @@ class ClusterControllers::GarbageCollector : public std::enable_shared_from_this
         gone.push_back(owner.uid);
       } else {
         const VersionPtr holder = server_.impl().storage.get(*found->second.kind, found->second.key);
-        const bool foreground = holder != nullptr && deleting_with(holder->document, "foregroundDeletion");
+        const bool foreground = holder != nullptr && deleting_with(*holder->document(), "foregroundDeletion");
         solid = solid || !foreground;
         if (foreground) continue;
       }
@@ -164,11 +168,12 @@ class ClusterControllers::GarbageCollector : public std::enable_shared_from_this
         const VersionPtr version = server_.impl().storage.get(*found->second.kind, found->second.key);
         if (version == nullptr) continue;
         if (orphan) {
-          drop_references(found->second, version->document, {uid});
+          drop_references(found->second, *version->document(), {uid});
           continue;
         }
         look_later(dependent);
-        for (const Owner& owner : owners_of(version->document)) blocked = blocked || (owner.uid == uid && owner.blocks);
+        for (const Owner& owner : owners_of(*version->document()))
+          blocked = blocked || (owner.uid == uid && owner.blocks);
       }
     }
     if (blocked) return;
@@ -202,8 +207,9 @@ class ClusterControllers::NamespaceController : public std::enable_shared_from_t
 
   void on_change(const Change& change) {
     if (change.kind != server_.impl().namespaces || change.after == nullptr) return;
-    if (text_at(change.after->document, {"metadata", "deletionTimestamp"}).empty()) return;
-    if (find(change.after->document, {"spec", "finalizers"}) == nullptr) return;
+    const Document document = change.after->document();
+    if (text_at(*document, {"metadata", "deletionTimestamp"}).empty()) return;
+    if (find(*document, {"spec", "finalizers"}) == nullptr) return;
     if (due_.insert(change.key).second) arm(change.key, delay_);
   }
 
@@ -217,7 +223,7 @@ class ClusterControllers::NamespaceController : public std::enable_shared_from_t
   void empty(const std::string& ns) {
     ApiServer::Impl& impl = server_.impl();
     const VersionPtr version = impl.storage.get(*impl.namespaces, ns);
-    if (version == nullptr || text_at(version->document, {"metadata", "deletionTimestamp"}).empty()) {
+    if (version == nullptr || text_at(*version->document(), {"metadata", "deletionTimestamp"}).empty()) {
       due_.erase(ns);
       return;
     }
@@ -234,7 +240,7 @@ class ClusterControllers::NamespaceController : public std::enable_shared_from_t
       for (const std::string& name : names) {
         const VersionPtr object = impl.storage.get(*kind, Storage::key(ns, name));
         if (object == nullptr) continue;
-        if (text_at(object->document, {"metadata", "deletionTimestamp"}).empty()) {
+        if (text_at(*object->document(), {"metadata", "deletionTimestamp"}).empty()) {
           call("DELETE", object_path(*kind, ns, name), {{"propagationPolicy", "Background"}});
         }
         left = left || impl.storage.get(*kind, Storage::key(ns, name)) != nullptr;
@@ -242,7 +248,7 @@ class ClusterControllers::NamespaceController : public std::enable_shared_from_t
     }
     if (left) return arm(ns, retry_);
     due_.erase(ns);
-    json::object released = version->document;
+    json::object released = *version->document();
     make_object(released, {"spec"})["finalizers"] = json::array();
     call("PUT", "/api/v1/namespaces/" + ns + "/finalize", released);
   }

@@ -103,7 +103,8 @@ Outcome<std::pair<json::object, bool>> ApiServer::Impl::remove_one(const Target&
   }
   const VersionPtr current = storage.get(kind, key);
   if (current == nullptr) return refuse(not_found(target.kind->subject(name)));
-  const std::string_view uid = text_at(current->document, {"metadata", "uid"});
+  const Document document = current->document();
+  const std::string_view uid = text_at(*document, {"metadata", "uid"});
   if (!options.uid.empty() && options.uid != uid) {
     return refuse(
         conflict(kind.kind_subject(name),
@@ -111,7 +112,7 @@ Outcome<std::pair<json::object, bool>> ApiServer::Impl::remove_one(const Target&
                              "have been deleted and then recreated",
                              options.uid, uid)));
   }
-  const std::string revision = std::to_string(current->revision);
+  const std::string revision = std::to_string(current->revision());
   if (!options.resource_version.empty() && options.resource_version != revision) {
     return refuse(conflict(
         kind.kind_subject(name),
@@ -119,18 +120,18 @@ Outcome<std::pair<json::object, bool>> ApiServer::Impl::remove_one(const Target&
                     "({}). The object might have been modified",
                     options.resource_version, revision)));
   }
-  if (auto admitted = admit(target, nullptr, &current->document); !admitted) return std::unexpected(admitted.error());
-  std::vector<std::string> finalizers = finalizers_of(current->document);
+  if (auto admitted = admit(target, nullptr, document.get()); !admitted) return std::unexpected(admitted.error());
+  std::vector<std::string> finalizers = finalizers_of(*document);
   if (!options.propagation.empty()) {
     set_member(finalizers, "orphan", options.propagation == "Orphan");
     set_member(finalizers, "foregroundDeletion", options.propagation == "Foreground");
   }
-  json::object next = current->document;
+  json::object next = *document;
   set_finalizers(next, finalizers);
   if (!kind.strategy->held(next)) {
     if (target.dry_run) return std::pair{std::move(next), true};
     json::object last = storage.remove(kind, key);
-    committed(kind, &current->document, nullptr);
+    committed(kind, document.get(), nullptr);
     return std::pair{std::move(last), true};
   }
   json::object& metadata = make_object(next, {"metadata"});
@@ -139,10 +140,11 @@ Outcome<std::pair<json::object, bool>> ApiServer::Impl::remove_one(const Target&
     if (metadata.contains("generation")) metadata["generation"] = int_at(metadata, {"generation"}) + 1;
     kind.strategy->deletion_started(next);
   }
-  if (target.dry_run || same(next, current->document)) return std::pair{std::move(next), false};
+  if (target.dry_run || same(next, *document)) return std::pair{std::move(next), false};
   const VersionPtr stored = storage.put(kind, key, std::move(next));
-  committed(kind, &current->document, &stored->document);
-  return std::pair{stored->document, false};
+  const Document now_stored = stored->document();
+  committed(kind, document.get(), now_stored.get());
+  return std::pair{*now_stored, false};
 }
 
 Outcome<kube::Response> ApiServer::Impl::remove(Target& target, const kube::Request& request) {
@@ -179,9 +181,10 @@ Outcome<kube::Response> ApiServer::Impl::remove_collection(Target& target, const
   if (!listed) return std::unexpected(listed.error());
   std::vector<std::pair<std::string, std::string>> names;
   for (const auto& [key, version] : storage.objects(target.kind->stored_as())) {
-    const json::object document = shown(*target.kind, version->document);
-    if (!selection->matches(document)) continue;
-    names.emplace_back(text_at(document, {"metadata", "namespace"}), text_at(document, {"metadata", "name"}));
+    if (!selection->matches(*target.kind, key, *version)) continue;
+    const std::size_t slash = key.find('/');
+    names.emplace_back(slash == std::string::npos ? std::string() : key.substr(0, slash),
+                       slash == std::string::npos ? key : key.substr(slash + 1));
   }
   for (auto& [ns, name] : names) {
     Target one = target;

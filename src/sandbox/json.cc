@@ -94,14 +94,27 @@ bool same(const json::value& a, const json::value& b) {
   return a == b;
 }
 
-base::Result<json::value> parse_json(std::string_view text) {
+namespace {
+
+base::Result<json::value> parse(std::string_view text, std::size_t depth) {
   boost::system::error_code error;
   json::parse_options options;
-  options.max_depth = 100;
+  options.max_depth = depth;
   json::value value = json::parse(text, error, {}, options);
   if (error == json::error::incomplete) return base::fail("unexpected end of JSON input");
   if (error) return base::fail(error.message());
   return value;
+}
+
+}  // namespace
+
+base::Result<json::value> parse_json(std::string_view text) { return parse(text, k_most_depth); }
+
+base::Result<json::object> parse_stored(std::string_view text) {
+  auto value = parse(text, 10 * k_most_depth);
+  if (!value) return std::unexpected(value.error());
+  if (!value->is_object()) return base::fail("not an object");
+  return std::move(value->get_object());
 }
 
 std::string_view go_kind(const json::value& value) {

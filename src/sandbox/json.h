@@ -35,8 +35,13 @@ inline std::string_view view(const json::string& s) { return {s.data(), s.size()
 // Equality by value: member order does not matter, 1 equals 1.0.
 bool same(const json::value& a, const json::value& b);
 
-// Parses one document; trailing bytes, duplicate members' first values and depths over 100 are errors.
+// How deep bodies may be nested, and what patches make of an object.
+inline constexpr std::size_t k_most_depth = 100;
+
+// Parses one document; trailing bytes, duplicate members' first values and depths over k_most_depth are errors.
 base::Result<json::value> parse_json(std::string_view text);
+// A document that this server has written: as deep as its managers' fields have made it.
+base::Result<json::object> parse_stored(std::string_view text);
 std::string to_text(const json::value& value);
 // "string", "number", "bool", "array", "object", "null": a value's kind as Go's decoder names it.
 std::string_view go_kind(const json::value& value);

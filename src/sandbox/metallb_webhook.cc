@@ -36,9 +36,11 @@ MetalLbWebhook::MetalLbWebhook(ApiServer& server, std::string ns) {
     const Kind* kind = impl.find_kind("metallb.io", "v1beta1", "ipaddresspools");
     std::vector<const json::object*> pools{request.object};
     const std::string key = Storage::key(access.ns, access.name);
+    std::vector<Document> held;
     for (const auto& [other, version] : impl.storage.objects(*kind)) {
-      if (other != key && other.starts_with(ns + "/")) pools.push_back(&version->document);
+      if (other != key && other.starts_with(ns + "/")) held.push_back(version->document());
     }
+    for (const Document& pool : held) pools.push_back(pool.get());
     const auto parsed = metallb_model::parse_pools(pools, {});
     if (!parsed) return denied(parsed.error().message);
     return std::nullopt;

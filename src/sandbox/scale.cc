@@ -48,13 +48,13 @@ kube::Response ok(const json::object& scale) {
 Outcome<kube::Response> ApiServer::Impl::get_scale(const Target& target) const {
   const VersionPtr found = storage.get(*target.kind, target.key());
   if (found == nullptr) return refuse(not_found(target.kind->subject(target.info.name)));
-  return ok(scale_of(found->document));
+  return ok(scale_of(*found->document()));
 }
 
 Outcome<kube::Response> ApiServer::Impl::set_scale(Target& target, const kube::Request& request) {
   const VersionPtr current = storage.get(*target.kind, target.key());
   if (current == nullptr) return refuse(not_found(target.kind->subject(target.info.name)));
-  json::value scale(scale_of(current->document));
+  json::value scale(scale_of(*current->document()));
   const auto body = parse_json(request.body);
   if (!body) return refuse(bad_request("error decoding patch: " + body.error().message));
   if (target.info.verb == "update") {
@@ -69,7 +69,7 @@ Outcome<kube::Response> ApiServer::Impl::set_scale(Target& target, const kube::R
   const json::object* wanted = scale.if_object();
   if (wanted == nullptr) return refuse(bad_request("a Scale is an object"));
   const std::string_view version = text_at(*wanted, {"metadata", "resourceVersion"});
-  if (!version.empty() && version != std::to_string(current->revision))
+  if (!version.empty() && version != std::to_string(current->revision()))
     return refuse(modified(target.kind->subject(target.info.name)));
   const std::int64_t replicas = int_at(*wanted, {"spec", "replicas"});
   if (replicas < 0) {
@@ -77,11 +77,11 @@ Outcome<kube::Response> ApiServer::Impl::set_scale(Target& target, const kube::R
         invalid({"autoscaling", "Scale", target.info.name},
                 {field_invalid("spec.replicas", std::to_string(replicas), "must be greater than or equal to 0")}));
   }
-  json::object next = current->document;
+  json::object next = *current->document();
   make_object(next, {"spec"})["replicas"] = replicas;
   auto stored = store_next(target, std::move(next), current, Part::main, true);
   if (!stored) return std::unexpected(stored.error());
-  return ok(scale_of(*stored));
+  return ok(scale_of(**stored));
 }
 
 }  // namespace sandbox

@@ -114,27 +114,33 @@ base::Result<LabelSelector> LabelSelector::parse(std::string_view text) {
 }
 
 bool LabelSelector::matches(const json::object& object) const {
-  if (requirements_.empty()) return true;
   const json::object* labels = object_at(object, {"metadata", "labels"});
-  return std::ranges::all_of(requirements_, [labels](const Requirement& requirement) {
-    const json::value* value = labels == nullptr ? nullptr : labels->if_contains(requirement.key);
-    const std::string_view text =
-        value != nullptr && value->is_string() ? view(value->get_string()) : std::string_view();
-    const bool listed = value != nullptr && std::ranges::find(requirement.values, text) != requirement.values.end();
+  return matches([labels](std::string_view name) -> std::optional<std::string_view> {
+    const json::value* value = labels == nullptr ? nullptr : labels->if_contains(name);
+    if (value == nullptr) return std::nullopt;
+    return value->is_string() ? view(value->get_string()) : std::string_view();
+  });
+}
+
+bool LabelSelector::matches(const Labels& labels) const {
+  return std::ranges::all_of(requirements_, [&labels](const Requirement& requirement) {
+    const std::optional<std::string_view> value = labels(requirement.key);
+    const std::string_view text = value.value_or(std::string_view());
+    const bool listed = value && std::ranges::find(requirement.values, text) != requirement.values.end();
     switch (requirement.op) {
       case Operator::in:
         return listed;
       case Operator::not_in:
         return !listed;
       case Operator::exists:
-        return value != nullptr;
+        return value.has_value();
       case Operator::absent:
-        return value == nullptr;
+        return !value.has_value();
       case Operator::greater:
       case Operator::less: {
         const auto has = integer(text);
         const auto wanted = integer(requirement.values[0]);
-        if (value == nullptr || !has) return false;
+        if (!has) return false;
         return requirement.op == Operator::greater ? *has > *wanted : *has < *wanted;
       }
     }
@@ -194,8 +200,12 @@ std::string field_text(const json::object& object, std::string_view dotted) {
 }
 
 bool FieldSelector::matches(const json::object& object) const {
-  return std::ranges::all_of(
-      terms_, [&object](const Term& term) { return (field_text(object, term.field) == term.value) == term.equal; });
+  return matches([&object](const std::string& field) { return field_text(object, field); });
+}
+
+bool FieldSelector::matches(const Fields& fields) const {
+  return std::ranges::all_of(terms_,
+                             [&fields](const Term& term) { return (fields(term.field) == term.value) == term.equal; });
 }
 
 }  // namespace sandbox

@@ -1,6 +1,8 @@
 // Label and field selectors in the query syntax of the API. Internal to the sandbox.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +16,9 @@ namespace sandbox {
 class LabelSelector {
  public:
   static base::Result<LabelSelector> parse(std::string_view text);
+  // The value of a label; nullopt if there is no such label.
+  using Labels = std::function<std::optional<std::string_view>(std::string_view name)>;
+  bool matches(const Labels& labels) const;
   bool matches(const json::object& object) const;  // by metadata.labels
   bool empty() const { return requirements_.empty(); }
 
@@ -36,6 +41,9 @@ class FieldSelector {
     bool equal = true;
   };
   static base::Result<FieldSelector> parse(std::string_view text);
+  // The value of a field, "" if it is absent.
+  using Fields = std::function<std::string(const std::string& dotted)>;
+  bool matches(const Fields& fields) const;
   bool matches(const json::object& object) const;
   const std::vector<Term>& terms() const { return terms_; }
   bool empty() const { return terms_.empty(); }

@@ -42,7 +42,8 @@ struct Selection {
   LabelSelector labels;
   FieldSelector fields;
   std::string ns;
-  bool matches(const json::object& object) const;
+  // Looks at the stored version's document only where its notes do not say enough.
+  bool matches(const Kind& kind, std::string_view key, const Version& version) const;
   bool plain() const { return labels.empty() && fields.empty(); }
 };
 
@@ -96,10 +97,11 @@ struct ApiServer::Impl {
 
   // reads.cc
   Outcome<kube::Response> get(const Target& target) const;
-  Outcome<kube::Response> list(const Target& target) const;
   Outcome<Selection> selection_of(const RequestInfo& info, const Kind& kind) const;
   kube::Response answer(int code, const Target& target, const json::object& document) const;
   WallSeconds wall() const;
+  // lists.cc
+  Outcome<kube::Response> list(const Target& target) const;
   // reviews.cc
   Outcome<kube::Response> review(Target& target, const kube::Request& request) const;
   // scale.cc
@@ -119,9 +121,8 @@ struct ApiServer::Impl {
   Outcome<kube::Response> create(Target& target, const kube::Request& request);
   Outcome<kube::Response> update(Target& target, const kube::Request& request);
   Outcome<kube::Response> patch(Target& target, const kube::Request& request);
-  Outcome<json::object> store_new(Target& target, json::object object);
-  Outcome<json::object> store_next(Target& target, json::object next, const VersionPtr& current, Part part,
-                                   bool patched);
+  Outcome<Document> store_new(Target& target, json::object object);
+  Outcome<Document> store_next(Target& target, json::object next, const VersionPtr& current, Part part, bool patched);
   Outcome<void> check_document(Target& target, json::object& object, bool patched) const;
   Outcome<void> check_namespace(const Target& target, std::string_view name) const;
   Outcome<void> admit(const Target& target, const json::object* object, const json::object* old) const;
@@ -153,7 +154,8 @@ struct ApiServer::Impl {
   Outcome<WatchId> start_watch(const Target& target, WatchSink& sink);
   void on_change(const Change& change);
   void send_change(Watcher& watcher, const Change& change) const;
-  // The event's object as the watch wants it, of the stored document.
+  // The event's object as the watch wants it, of what is stored.
+  std::string watched(Watcher& watcher, const Version& version) const;
   std::string watched(Watcher& watcher, const json::object& document) const;
   void send_bookmark(Watcher& watcher, bool initial_end) const;
   void arm_bookmark(Watcher& watcher);

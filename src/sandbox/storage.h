@@ -13,20 +13,9 @@
 
 #include "sandbox/json.h"
 #include "sandbox/kind.h"
+#include "sandbox/version.h"
 
 namespace sandbox {
-
-// One stored version of an object. Immutable; metadata.resourceVersion is `revision`.
-struct Version {
-  json::object document;
-  std::uint64_t revision = 0;
-  // The document as JSON text, made on first use.
-  const std::string& text() const;
-
- private:
-  mutable std::string text_;
-};
-using VersionPtr = std::shared_ptr<const Version>;
 
 // One step of the log.
 struct Change {
@@ -35,9 +24,9 @@ struct Change {
   VersionPtr before = {};  // nullptr: the object is new
   VersionPtr after = {};   // nullptr: the object is gone
   std::uint64_t revision = 0;
-  // The event's line for watches that see the object as it is stored, by its type; made on first use and shared by all
-  // of them.
-  mutable std::map<std::string_view, std::shared_ptr<const std::string>> lines = {};
+  // The event's line for watches that see the object as it is stored, by its type: shared by all that have yet to send
+  // it.
+  mutable std::map<std::string_view, std::weak_ptr<const std::string>> lines = {};
 };
 using ChangePtr = std::shared_ptr<const Change>;
 
@@ -46,7 +35,8 @@ class Storage {
   using Objects = std::map<std::string, VersionPtr, std::less<>>;
   using Observer = std::function<void(const Change&)>;
 
-  explicit Storage(std::size_t history) : history_(history) {}
+  // The log reaches back `history` changes of a kind, and no further than what takes `history_bytes` in all.
+  Storage(std::size_t history, std::size_t history_bytes) : history_(history), history_bytes_(history_bytes) {}
 
   // "ns/name", or "name" for cluster-scoped kinds: the order of keys is the order of lists.
   static std::string key(std::string_view ns, std::string_view name);
@@ -54,8 +44,13 @@ class Storage {
   std::uint64_t revision() const { return revision_; }
   VersionPtr get(const Kind& kind, std::string_view key) const;
   const Objects& objects(const Kind& kind) const;
-  // The objects as they were at `revision`; nullopt if the log no longer reaches back that far.
-  std::optional<Objects> objects_at(const Kind& kind, std::uint64_t revision) const;
+  // Shows the objects as they were at `revision` in the order of their keys, from the first that is not before `from`,
+  // until `visit` returns false. False if the log no longer reaches back that far. Work grows with what is visited and
+  // with the changes since, not with what there is.
+  bool visit_at(const Kind& kind, std::uint64_t revision, std::string_view from,
+                const std::function<bool(const std::string& key, const VersionPtr& version)>& visit) const;
+  // How many there were, in one namespace or ("") in all; nullopt as above.
+  std::optional<std::size_t> count_at(const Kind& kind, std::uint64_t revision, std::string_view ns) const;
   // The changes after `revision`; nullopt if the log no longer reaches back that far.
   std::optional<std::vector<ChangePtr>> changes_since(const Kind& kind, std::uint64_t revision) const;
   // The oldest revision that changes_since still accepts.
@@ -82,13 +77,20 @@ class Storage {
  private:
   struct Bucket {
     Objects objects;
+    std::map<std::string, std::size_t, std::less<>> in_namespace;  // how many objects
     std::deque<ChangePtr> history;
     std::uint64_t compacted = 0;
   };
   Bucket& bucket(const Kind& kind);
+  // The place of an object, new or not.
+  VersionPtr& slot(Bucket& bucket, const std::string& key);
   void record(Bucket& bucket, Change change);
+  void forget_first(Bucket& bucket);
 
   std::size_t history_;
+  std::size_t history_bytes_;
+  std::size_t logged_bytes_ = 0;  // that only the log keeps
+  std::shared_ptr<RecentDocuments> recent_ = std::make_shared<RecentDocuments>();
   std::uint64_t revision_ = 1;
   std::uint64_t floor_ = 0;  // no kind's history reaches back beyond this
   std::map<const Kind*, Bucket> buckets_;

@@ -65,8 +65,7 @@ Outcome<WatchId> ApiServer::Impl::start_watch(const Target& target, WatchSink& s
   }
   if (current) {
     for (const auto& [key, version] : storage.objects(kind.stored_as())) {
-      const json::object document = shown(kind, version->document);
-      if (watcher->selection.matches(document)) sink.event(line("ADDED", watched(*watcher, version->document)));
+      if (watcher->selection.matches(kind, key, *version)) sink.event(line("ADDED", watched(*watcher, *version)));
     }
     watcher->from = storage.revision();
     if (watcher->bookmarks) send_bookmark(*watcher, true);
@@ -99,32 +98,34 @@ void ApiServer::Impl::on_change(const Change& change) {
 void ApiServer::Impl::send_change(Watcher& watcher, const Change& change) const {
   if (change.revision <= watcher.from) return;
   const Kind& kind = *watcher.kind;
-  // most watches see what is stored; only another version's view needs copies
-  const bool converted = kind.from_storage != nullptr;
-  const bool common = !converted && watcher.form.shape == Shape::object;
-  json::object before_view;
-  json::object after_view;
-  const json::object* before = change.before == nullptr ? nullptr : &change.before->document;
-  const json::object* after = change.after == nullptr ? nullptr : &change.after->document;
-  if (converted && before != nullptr) before = &(before_view = shown(kind, *before));
-  if (converted && after != nullptr) after = &(after_view = shown(kind, *after));
-  const bool had = before != nullptr && watcher.selection.matches(*before);
-  const bool has = after != nullptr && watcher.selection.matches(*after);
+  const auto matches = [&](const VersionPtr& version) {
+    return version != nullptr && watcher.selection.matches(kind, change.key, *version);
+  };
+  const bool had = matches(change.before);
+  const bool has = matches(change.after);
   if (!had && !has) return;
   const std::string_view type = !has ? "DELETED" : had ? "MODIFIED" : "ADDED";
-  auto& shared = change.lines[type];
-  if (shared != nullptr && common) return watcher.sink->event(shared);
+  // most watches see what is stored
+  const bool common = kind.from_storage == nullptr && watcher.form.shape == Shape::object;
+  if (common) {
+    if (auto shared = change.lines[type].lock()) return watcher.sink->event(std::move(shared));
+  }
   std::shared_ptr<const std::string> made;
   if (has) {
-    made = line(type, common ? change.after->text() : watched(watcher, change.after->document));
+    made = line(type, watched(watcher, *change.after));
   } else {
     // what left the selection is shown as it last matched, with the version at which it left
-    json::object last = change.before->document;
+    json::object last = *change.before->document();
     make_object(last, {"metadata"})["resourceVersion"] = std::to_string(change.revision);
     made = line(type, watched(watcher, last));
   }
-  if (common) shared = made;
+  if (common) change.lines[type] = made;
   watcher.sink->event(std::move(made));
+}
+
+std::string ApiServer::Impl::watched(Watcher& watcher, const Version& version) const {
+  const bool common = watcher.kind->from_storage == nullptr && watcher.form.shape == Shape::object;
+  return common ? version.text() : watched(watcher, *version.document());
 }
 
 std::string ApiServer::Impl::watched(Watcher& watcher, const json::object& document) const {

@@ -34,7 +34,8 @@ class Workloads::Controller : public std::enable_shared_from_this<Controller> {
   }
 
   void on_change(const Change& change) {
-    const json::object& object = change.after != nullptr ? change.after->document : change.before->document;
+    const Document document = (change.after != nullptr ? change.after : change.before)->document();
+    const json::object& object = *document;
     if (change.kind == server_.impl().namespaces || change.kind == deployments_ || change.kind == services_)
       look_later(*change.kind, change.key);
     if (change.kind == sets_) {
@@ -65,7 +66,7 @@ class Workloads::Controller : public std::enable_shared_from_this<Controller> {
     std::vector<std::pair<std::string, VersionPtr>> found;  // a copy: what follows may write
     for (auto it = objects.lower_bound(prefix); it != objects.end() && it->first.starts_with(prefix); ++it)
       found.emplace_back(*it);
-    for (const auto& [key, version] : found) each(key, version->document);
+    for (const auto& [key, version] : found) each(key, *version->document());
   }
 
   void look_at_owner(const Kind& owners, const json::object& object) {
@@ -90,8 +91,10 @@ class Workloads::Controller : public std::enable_shared_from_this<Controller> {
 
   void look(const Kind& of, const std::string& key) {
     const VersionPtr version = get(of, key);
-    if (version == nullptr || find(version->document, {"metadata", "deletionTimestamp"}) != nullptr) return;
-    const json::object& object = version->document;
+    if (version == nullptr) return;
+    const Document document = version->document();
+    const json::object& object = *document;
+    if (find(object, {"metadata", "deletionTimestamp"}) != nullptr) return;
     if (&of == server_.impl().namespaces) return look_at_namespace(key);
     if (&of == deployments_) return look_at_deployment(object);
     if (&of == sets_) return look_at_set(object);
@@ -189,12 +192,14 @@ class Workloads::Controller : public std::enable_shared_from_this<Controller> {
     const std::string name(text_at(service, {"metadata", "name"}));
     const json::object* selector = object_at(service, {"spec", "selector"});
     if (selector == nullptr || selector->empty() || text_at(service, {"spec", "type"}) == "ExternalName") return;
-    std::vector<VersionPtr> held;
+    std::vector<Document> held;
     Documents serving;
     for_each(*pods_, ns, [&](const std::string& key, const json::object& pod) {
       if (!selects(*selector, pod) || text_at(pod, {"status", "podIP"}).empty()) return;
-      held.push_back(get(*pods_, key));
-      if (held.back() != nullptr) serving.push_back(&held.back()->document);
+      if (const VersionPtr version = get(*pods_, key); version != nullptr) {
+        held.push_back(version->document());
+        serving.push_back(held.back().get());
+      }
     });
     if (const json::array* families = array_at(service, {"spec", "ipFamilies"})) {
       for (const json::value& family : *families)
@@ -203,7 +208,8 @@ class Workloads::Controller : public std::enable_shared_from_this<Controller> {
     json::object endpoints = endpoints_for(service, serving);
     const VersionPtr before = get(*endpoints_, Storage::key(ns, name));
     if (before == nullptr) return send("POST", *endpoints_, ns, {}, endpoints, controller("endpoint"));
-    const json::value* was = before->document.if_contains("subsets");
+    const Document known = before->document();
+    const json::value* was = known->if_contains("subsets");
     const json::value* is = endpoints.if_contains("subsets");
     if ((was == nullptr) == (is == nullptr) && (is == nullptr || same(*was, *is))) return;
     send("PUT", *endpoints_, ns, name, endpoints, controller("endpoint"));

@@ -206,7 +206,7 @@ Outcome<void> ApiServer::Impl::check_namespace(const Target& target, std::string
   const std::string& ns = target.info.ns;
   const VersionPtr found = storage.get(*namespaces, ns);
   if (found == nullptr) return refuse(not_found(namespaces->subject(ns)));
-  if (text_at(found->document, {"metadata", "deletionTimestamp"}).empty()) return {};
+  if (text_at(*found->document(), {"metadata", "deletionTimestamp"}).empty()) return {};
   Failure failure =
       forbidden(target.kind->subject(std::string(name)),
                 fmt::format("unable to create new content in namespace {} because it is being terminated", ns));
@@ -215,7 +215,7 @@ Outcome<void> ApiServer::Impl::check_namespace(const Target& target, std::string
   return refuse(std::move(failure));
 }
 
-Outcome<json::object> ApiServer::Impl::store_new(Target& target, json::object object) {
+Outcome<Document> ApiServer::Impl::store_new(Target& target, json::object object) {
   const Kind& kind = target.kind->stored_as();
   const json::value submitted = take_managers(object);
   if (auto checked = check_document(target, object, target.managers != nullptr); !checked)
@@ -262,10 +262,10 @@ Outcome<json::object> ApiServer::Impl::store_new(Target& target, json::object ob
   target.info.name = name;
   if (auto admitted = admit(target, &object, nullptr); !admitted) return std::unexpected(admitted.error());
   if (auto chosen = kind.strategy->allocate(object, nullptr); !chosen) return std::unexpected(chosen.error());
-  if (target.dry_run) return object;
-  const VersionPtr stored = storage.put(kind, key, std::move(object));
-  committed(kind, nullptr, &stored->document);
-  return stored->document;
+  if (target.dry_run) return std::make_shared<const json::object>(std::move(object));
+  Document stored = storage.put(kind, key, std::move(object))->document();
+  committed(kind, nullptr, stored.get());
+  return stored;
 }
 
 void ApiServer::Impl::note_duplicates(Target& target, const kube::Request& request) {
@@ -280,14 +280,15 @@ Outcome<kube::Response> ApiServer::Impl::create(Target& target, const kube::Requ
   if (target.kind->to_storage != nullptr) target.kind->to_storage(*object);
   auto stored = store_new(target, std::move(*object));
   if (!stored) return std::unexpected(stored.error());
-  return answer(201, target, *stored);
+  return answer(201, target, **stored);
 }
 
-Outcome<json::object> ApiServer::Impl::store_next(Target& target, json::object next, const VersionPtr& current,
-                                                  Part part, bool patched) {
+Outcome<Document> ApiServer::Impl::store_next(Target& target, json::object next, const VersionPtr& current, Part part,
+                                              bool patched) {
   const Kind& kind = target.kind->stored_as();
   const std::string& name = target.info.name;
-  const json::object& old = current->document;
+  const Document before_this = current->document();
+  const json::object& old = *before_this;
   const json::value submitted = take_managers(next);
   if (auto checked = check_document(target, next, patched); !checked) return std::unexpected(checked.error());
   json::object& metadata = make_object(next, {"metadata"});
@@ -313,7 +314,7 @@ Outcome<json::object> ApiServer::Impl::store_next(Target& target, json::object n
             "Precondition failed: UID in precondition: {}, UID in object meta: {}",
             kind.group.empty() ? kind.plural : kind.group + "/" + kind.plural, target.key(), uid, own_uid)));
   }
-  const std::string revision = std::to_string(current->revision);
+  const std::string revision = std::to_string(current->revision());
   const std::string_view stated = text_at(metadata, {"resourceVersion"});
   if (stated.empty() && !kind.unconditional_update) {
     return refuse(invalid(kind.subject(name),
@@ -382,12 +383,13 @@ Outcome<json::object> ApiServer::Impl::store_next(Target& target, json::object n
       storage.remove(kind, key);
       committed(kind, &old, nullptr);
     }
-    return next;  // as the client asked for it: the last version that there was
+    // as the client asked for it: the last version that there was
+    return std::make_shared<const json::object>(std::move(next));
   }
-  if (target.dry_run || same(next, old)) return next;
-  const VersionPtr stored = storage.put(kind, key, std::move(next));
-  committed(kind, &current->document, &stored->document);
-  return stored->document;
+  if (target.dry_run || same(next, old)) return std::make_shared<const json::object>(std::move(next));
+  Document stored = storage.put(kind, key, std::move(next))->document();
+  committed(kind, &old, stored.get());
+  return stored;
 }
 
 Outcome<kube::Response> ApiServer::Impl::update(Target& target, const kube::Request& request) {
@@ -402,7 +404,7 @@ Outcome<kube::Response> ApiServer::Impl::update(Target& target, const kube::Requ
                                                             : Part::main;
   auto stored = store_next(target, std::move(*object), current, part, false);
   if (!stored) return std::unexpected(stored.error());
-  return answer(200, target, *stored);
+  return answer(200, target, **stored);
 }
 
 Outcome<kube::Response> ApiServer::Impl::patch(Target& target, const kube::Request& request) {
@@ -424,7 +426,7 @@ Outcome<kube::Response> ApiServer::Impl::patch(Target& target, const kube::Reque
   const auto body = parse_json(request.body);
   if (!body) return refuse(bad_request("error decoding patch: " + body.error().message));
   note_duplicates(target, request);
-  json::value document(shown(kind, current->document));
+  json::value document(shown(kind, *current->document()));
   if (type == json_patch_type) {
     if (!body->is_array()) {
       return refuse(bad_request(
@@ -460,7 +462,7 @@ Outcome<kube::Response> ApiServer::Impl::patch(Target& target, const kube::Reque
   const Part part = target.info.subresource == "status" ? Part::status : Part::main;
   auto stored = store_next(target, std::move(next), current, part, true);
   if (!stored) return std::unexpected(stored.error());
-  return answer(200, target, *stored);
+  return answer(200, target, **stored);
 }
 
 }  // namespace sandbox

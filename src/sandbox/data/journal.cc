@@ -33,11 +33,10 @@ base::Result<void> restore(ApiServer::Impl& server, const Contents& contents, bo
       return base::fail(
           fmt::format("this sandbox does not serve {}/{}", qualified(name.plural, name.group), name.version));
     }
-    auto document = parse_json(stored.document);
-    if (!document || !document->is_object()) return base::fail(fmt::format("{} {} is no object", name.plural, key));
-    server.storage.restore(*kind, key, std::move(document->get_object()), stored.revision);
-    const VersionPtr version = server.storage.get(*kind, key);
-    server.committed(*kind, nullptr, &version->document);
+    auto document = parse_stored(stored.document);
+    if (!document) return base::fail(fmt::format("{} {} is no object", name.plural, key));
+    server.storage.restore(*kind, key, std::move(*document), stored.revision);
+    server.committed(*kind, nullptr, server.storage.get(*kind, key)->document().get());
   }
   return {};
 }

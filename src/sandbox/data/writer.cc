@@ -33,9 +33,8 @@ base::Result<Written> write_snapshot(const std::string& path, const Snapshot& sn
   };
   block += written.encoder.begin(snapshot.revision, snapshot.entries.size());
   for (const Snapshot::Entry& entry : snapshot.entries) {
-    // not Version::text(), which belongs to the server's thread
-    block += written.encoder.object(entry.version->revision, snapshot.kinds[entry.kind], entry.key,
-                                    to_text(entry.version->document));
+    block +=
+        written.encoder.object(entry.version->revision(), snapshot.kinds[entry.kind], entry.key, entry.version->text());
     if (block.size() < k_block) continue;
     if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());
   }
