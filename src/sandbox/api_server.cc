@@ -43,6 +43,38 @@ Failure refused(const Access& access, const RequestInfo& info) {
                                access.resource, access.group, where));
 }
 
+std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+}
+
+// The first `most` characters.
+std::string shortened(std::string_view text, std::size_t most) {
+  std::size_t bytes = 0;
+  for (; bytes < text.size(); ++bytes) {
+    if ((static_cast<unsigned char>(text[bytes]) & 0xc0U) != 0x80U && most-- == 0) break;
+  }
+  return std::string(text.substr(0, bytes));
+}
+
+// Warnings as the real server tells them: all if they are short, else the beginnings of the first ones. They become
+// headers, which have limits.
+std::vector<std::string> told(std::vector<std::string> warnings) {
+  constexpr std::size_t most_in_all = 4096;  // characters
+  constexpr std::size_t most_of_one = 256;
+  std::size_t all = 0;
+  for (const std::string& warning : warnings) all += characters(warning);
+  if (all <= most_in_all) return warnings;
+  std::vector<std::string> some;
+  std::size_t length = 0;
+  for (const std::string& warning : warnings) {
+    if (length >= most_in_all) break;
+    some.push_back(shortened(warning, most_of_one));
+    length += characters(some.back());
+  }
+  return some;
+}
+
 }  // namespace
 
 ApiServer::Impl::Impl(base::Reactor& the_reactor, ServerOptions the_options)
@@ -174,7 +206,7 @@ kube::Response ApiServer::handle(const kube::Request& request, const Caller& cal
     return response;
   }();
   kube::Response response = outcome ? std::move(*outcome) : outcome.error().response();
-  response.warnings = std::move(warnings);
+  response.warnings = told(std::move(warnings));
   if (impl_->audit && is_write(info.verb)) {
     const std::uint64_t after = impl_->storage.revision();
     impl_->audit({impl_->reactor.now(), access_of(info, caller.user), response.status, after != before, after});

@@ -2,21 +2,23 @@
 #include <fmt/format.h>
 
 #include "sandbox/apply/typed.h"
+#include "sandbox/duplicates.h"
 #include "sandbox/server_impl.h"
+#include "sandbox/size_limit.h"
 #include "sandbox/yaml.h"
 
 namespace sandbox {
 namespace {
 
 // What an endpoint does not write: the main one leaves status alone, that of the status everything else.
-FieldSet ignored_fields(const Target& target, const FieldSet& fields) {
-  FieldSet ignored;
+FieldSet ignored_fields(const Target& target, const json::object& config) {
   const bool status = target.info.subresource == "status";
-  for (const auto& [element, child] : fields.children) {
-    const bool skip = status ? element != "f:status" : element == "f:status" && target.kind->status;
-    if (skip) ignored.children.emplace(element, child);
+  json::object skipped;
+  for (const json::key_value_pair& member : config) {
+    const bool skip = status ? member.key() != "status" : member.key() == "status" && target.kind->status;
+    if (skip) skipped.emplace(member.key(), member.value());
   }
-  return ignored;
+  return fields_of(skipped, *target.kind->openapi);
 }
 
 Failure typed_failure(const Target& target, const json::object& config, const std::string& why) {
@@ -35,11 +37,25 @@ json::object blank(const Kind& kind) {
   return document.get_object();
 }
 
-json::object completed(const Kind& kind, const json::object& document) {
+json::object completed(const Kind& kind, json::object document) {
   if (kind.custom) return document;
-  json::value copy(document);
-  add_embedded(copy, *kind.openapi);
-  return copy.get_object();
+  json::value whole(std::move(document));
+  add_embedded(whole, *kind.openapi);
+  return std::move(whole.get_object());
+}
+
+// A configuration is YAML; most send JSON, which is read ten times as fast.
+base::Result<std::vector<json::value>> read_configuration(std::string_view body) {
+  if (body.starts_with('{')) {
+    auto parsed = parse_json(body);
+    const bool refused = parsed && parsed->is_object() && is_too_large(parsed->get_object());
+    if (parsed && (refused || duplicate_fields(body).empty())) {
+      std::vector<json::value> documents;
+      documents.push_back(std::move(*parsed));
+      return documents;
+    }
+  }
+  return parse_yaml(body);
 }
 
 }  // namespace
@@ -74,7 +90,7 @@ void ApiServer::Impl::track(const Target& target, json::object& next, const json
   json::object stripped = next;
   if (sent != nullptr) kind.strategy->drop_chosen(stripped, *sent);
   const Managers after = updated(std::move(*managers), self, old == nullptr ? blank(kind) : completed(kind, *old),
-                                 completed(kind, stripped), *kind.openapi);
+                                 completed(kind, std::move(stripped)), *kind.openapi);
   if (!after.empty()) metadata["managedFields"] = write_managers(after);
 }
 
@@ -91,12 +107,13 @@ Outcome<kube::Response> ApiServer::Impl::apply_patch(Target& target, const kube:
     return refuse(
         invalid({"meta.k8s.io", "PatchOptions", ""}, {field_required("fieldManager", "is required for apply patch")}));
   }
-  auto documents = parse_yaml(request.body);
+  auto documents = read_configuration(request.body);
   if (!documents)
     return refuse(bad_request("error decoding YAML: error converting YAML to JSON: " + documents.error().message));
   if (documents->empty() || !(*documents)[0].is_object())
     return refuse(bad_request("error decoding YAML: error unmarshaling JSON: the document is not an object"));
   json::object wanted = std::move((*documents)[0].get_object());
+  if (is_too_large(wanted)) return refuse(too_large());
   const std::string_view version = text_at(wanted, {"apiVersion"});
   if (text_at(wanted, {"kind"}) != kind.name || version != kind.api_version()) {
     return refuse(bad_request(fmt::format("invalid object type: {}{}, Kind={}",
@@ -132,7 +149,7 @@ Outcome<kube::Response> ApiServer::Impl::apply_patch(Target& target, const kube:
                      .subresource = target.info.subresource,
                      .time = now(),
                      .fields = {}};
-  const FieldSet ignored = ignored_fields(target, fields_of(wanted, *kind.openapi));
+  const FieldSet ignored = ignored_fields(target, wanted);
   auto applied = apply(live, wanted, std::move(*managers), self, target.info.flag("force"), *kind.openapi, ignored);
   if (!applied) return std::unexpected(applied.error());
   const json::array list = write_managers(std::move(applied->managers));

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <set>
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <unordered_set>
 
 #include "sandbox/json.h"
 
@@ -14,6 +17,10 @@ class Scanner {
   explicit Scanner(std::string_view text) : text_(text) {}
 
   std::vector<std::string> run() {
+    value();  // most bodies name nothing twice, which is known sooner than who they would be
+    if (!suspicious_) return {};
+    at_ = 0;
+    exact_ = true;
     value();
     return std::move(found_);
   }
@@ -64,18 +71,35 @@ class Scanner {
     while (at_ < text_.size() && std::string_view(",]} \t\r\n").find(text_[at_]) == std::string_view::npos) ++at_;
   }
   void object() {
-    std::set<std::string> seen;
+    if (exact_) return exact_object();
+    std::vector<std::size_t> hashes;
+    accept('{');
+    while (peek() == '"') {
+      const std::string_view written = string();
+      suspicious_ = suspicious_ || written.find('\\') != std::string_view::npos;
+      hashes.push_back(std::hash<std::string_view>()(written));
+      accept(':');
+      value();
+      accept(',');
+    }
+    accept('}');
+    std::ranges::sort(hashes);
+    suspicious_ = suspicious_ || std::ranges::adjacent_find(hashes) != hashes.end();
+  }
+  void exact_object() {
+    std::unordered_set<std::string_view> seen;
+    std::deque<std::string> spelled;  // names that are not written as they are
     accept('{');
     steps_.emplace_back();
     while (peek() == '"') {
       const std::string_view written = string();
-      std::string key(written.size() < 2 ? std::string_view() : written.substr(1, written.size() - 2));
-      if (key.find('\\') != std::string::npos) {
+      std::string_view key = written.size() < 2 ? std::string_view() : written.substr(1, written.size() - 2);
+      if (key.find('\\') != std::string_view::npos) {
         const auto name = parse_json(written);
-        key = name && name->is_string() ? std::string(view(name->get_string())) : std::string();
+        key = spelled.emplace_back(name && name->is_string() ? view(name->get_string()) : std::string_view());
       }
-      const auto [place, fresh] = seen.insert(std::move(key));
-      steps_.back().key = &*place;
+      const bool fresh = seen.insert(key).second;
+      steps_.back().key = key;
       accept(':');
       value();
       if (!fresh) note();
@@ -100,9 +124,11 @@ class Scanner {
   static constexpr std::size_t k_most_found = 100;
   static constexpr std::size_t k_most_bytes = 3UL << 20U;
   struct Step {
-    const std::string* key = nullptr;  // nullptr: of a list
+    std::optional<std::string_view> key = {};  // nullopt: of a list
     std::size_t index = 0;
   };
+  bool suspicious_ = false;  // a name may be there twice
+  bool exact_ = false;       // the second time, when it is told which
   std::vector<Step> steps_;
   std::size_t noted_bytes_ = 0;
   std::string_view text_;

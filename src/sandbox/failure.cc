@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <boost/json/array.hpp>
+#include <set>
 
 #include "sandbox/json.h"
 
@@ -113,11 +113,20 @@ Failure unsupported_media_type(std::string message) {
   return {.code = 415, .reason = "UnsupportedMediaType", .message = std::move(message), .bare = true};
 }
 
+bool enough(const Causes& causes) {
+  constexpr std::size_t most = 100;
+  constexpr std::size_t most_bytes = 1UL << 20U;
+  std::size_t bytes = 0;
+  for (const Cause& cause : causes) bytes += cause.message.size() + cause.field.size();
+  return causes.size() >= most || bytes > most_bytes;
+}
+
 Failure invalid(const Subject& subject, Causes causes) {
   std::vector<std::string> lines;
+  std::set<std::string> known;
   for (const Cause& cause : causes) {
     std::string line = cause.field + ": " + cause.message;
-    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+    if (known.insert(line).second) lines.push_back(std::move(line));
   }
   std::string text = fmt::format("{}", fmt::join(lines, ", "));
   if (lines.size() > 1) text = "[" + text + "]";

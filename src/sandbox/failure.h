@@ -21,6 +21,11 @@ struct Cause {
 };
 using Causes = std::vector<Cause>;
 
+// Whoever sends a hundred thousand mistakes is told of the first ones: to be asked in loops over what clients send.
+bool enough(const Causes& causes);
+// Of unknown and repeated fields as many are told as the API server's decoder tells.
+inline constexpr std::size_t k_most_unknown = 100;
+
 struct Failure {
   int code = 500;
   std::string reason = {};

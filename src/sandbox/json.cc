@@ -80,18 +80,18 @@ bool same(const json::value& a, const json::value& b) {
     return a.is_double() || b.is_double() ? a.to_number<double>() == b.to_number<double>() : a == b;
   }
   if (a.kind() != b.kind()) return false;
-  if (a.is_object()) {
-    const json::object& x = a.get_object();
-    const json::object& y = b.get_object();
-    return x.size() == y.size() && std::ranges::all_of(x, [&y](const json::key_value_pair& member) {
-             const json::value* other = y.if_contains(member.key());
-             return other != nullptr && same(member.value(), *other);
-           });
-  }
+  if (a.is_object()) return same(a.get_object(), b.get_object());
   if (a.is_array()) {
     return std::ranges::equal(a.get_array(), b.get_array(), [](const auto& x, const auto& y) { return same(x, y); });
   }
   return a == b;
+}
+
+bool same(const json::object& a, const json::object& b) {
+  return a.size() == b.size() && std::ranges::all_of(a, [&b](const json::key_value_pair& member) {
+           const json::value* other = b.if_contains(member.key());
+           return other != nullptr && same(member.value(), *other);
+         });
 }
 
 namespace {
@@ -126,6 +126,29 @@ std::string_view go_kind(const json::value& value) {
 }
 
 std::string to_text(const json::value& value) { return json::serialize(value); }
+std::string to_text(const json::object& object) { return json::serialize(object); }
+
+namespace {
+
+std::size_t least_bytes_of(const json::value& value, std::size_t most) {
+  if (const json::object* object = value.if_object()) return least_bytes(*object, most);
+  if (const json::string* text = value.if_string()) return text->size() + 2;
+  const json::array* array = value.if_array();
+  if (array == nullptr) return 1;
+  std::size_t bytes = 2;
+  for (auto it = array->begin(); it != array->end() && bytes <= most; ++it)
+    bytes += least_bytes_of(*it, most - bytes) + 1;
+  return bytes;
+}
+
+}  // namespace
+
+std::size_t least_bytes(const json::object& object, std::size_t most) {
+  std::size_t bytes = 2;
+  for (auto it = object.begin(); it != object.end() && bytes <= most; ++it)
+    bytes += it->key().size() + 4 + least_bytes_of(it->value(), most - bytes);
+  return bytes;
+}
 
 void merge_patch(json::value& target, const json::value& patch) {
   const json::object* members = patch.if_object();
@@ -238,25 +261,36 @@ base::Result<void> pointer_put(json::value& root, const std::vector<std::string>
   return {};
 }
 
-// How many bytes a value adds to a document, about; counted no further than `most`.
-std::size_t extent(const json::value& value, std::size_t most) {
-  std::size_t bytes = 1;
-  if (const json::object* object = value.if_object()) {
-    for (auto it = object->begin(); it != object->end() && bytes <= most; ++it)
-      bytes += it->key().size() + extent(it->value(), most - bytes);
-  } else if (const json::array* array = value.if_array()) {
-    for (auto it = array->begin(); it != array->end() && bytes <= most; ++it) bytes += extent(*it, most - bytes);
-  } else if (const json::string* text = value.if_string()) {
-    bytes += text->size();
-  }
-  return bytes;
-}
-
 // What a patch may still cost beyond what it says.
 struct Budget {
   std::size_t copied = k_most_patch_copies;
   std::size_t shifted = 20'000'000;  // items that have made way for others
+  std::size_t measured = 2'000'000;  // values whose depth has been looked at
 };
+
+// How deep a value is nested: 1 for what has no members or items. More than `most` if it is deeper than that, or if
+// looking would take too long.
+std::size_t depth_of(const json::value& value, std::size_t most, Budget& budget) {
+  if (most == 0 || budget.measured == 0) return most + 1;
+  --budget.measured;
+  std::size_t below = 0;
+  if (const json::object* object = value.if_object()) {
+    for (auto it = object->begin(); it != object->end() && below < most; ++it)
+      below = std::max(below, depth_of(it->value(), most - 1, budget));
+  } else if (const json::array* array = value.if_array()) {
+    for (auto it = array->begin(); it != array->end() && below < most; ++it)
+      below = std::max(below, depth_of(*it, most - 1, budget));
+  }
+  return below + 1;
+}
+
+// Puts a value in its place unless that nests the document too deeply for whoever walks through it later.
+base::Result<void> put_checked(json::value& root, const std::vector<std::string>& to, json::value value, bool replace,
+                               Budget& budget) {
+  const std::size_t left = k_most_depth - std::min(k_most_depth, to.size());
+  if (depth_of(value, left, budget) > left) return base::fail("the patch nests values too deeply");
+  return pointer_put(root, to, std::move(value), replace);
+}
 
 // The size of the list that an operation at `steps` puts something into or takes something out of.
 std::size_t list_size(json::value& root, const std::vector<std::string>& steps) {
@@ -277,10 +311,13 @@ base::Result<void> copy_value(json::value& root, const std::vector<std::string>&
                               const std::vector<std::string>& to, Budget& budget) {
   const auto source = follow(root, from, from.size());
   if (!source) return std::unexpected(source.error());
-  const std::size_t bytes = extent(**source, budget.copied);
+  const std::size_t bytes = least_bytes_of(**source, budget.copied);
   if (bytes > budget.copied)
     return base::fail(fmt::format("the accumulated size increase of copy exceeds the limit {}", k_most_patch_copies));
   budget.copied -= bytes;
+  // looked at before the copy is made, which walks as deep as the value is
+  const std::size_t left = k_most_depth - std::min(k_most_depth, to.size());
+  if (depth_of(**source, left, budget) > left) return base::fail("the patch nests values too deeply");
   return pointer_put(root, to, json::value(**source), false);
 }
 
@@ -293,7 +330,7 @@ base::Result<void> apply_operation(json::value& root, const json::object& operat
     if (auto shifted = shift(root, *path, budget); !shifted) return shifted;
   }
   if (op == "add" || op == "replace") {
-    return pointer_put(root, *path, value == nullptr ? json::value(nullptr) : *value, op == "replace");
+    return put_checked(root, *path, value == nullptr ? json::value(nullptr) : *value, op == "replace", budget);
   }
   if (op == "remove") {
     auto removed = pointer_remove(root, *path);
@@ -314,7 +351,7 @@ base::Result<void> apply_operation(json::value& root, const json::object& operat
     if (auto shifted = shift(root, *from, budget); !shifted) return shifted;
     auto taken = pointer_remove(root, *from);
     if (!taken) return std::unexpected(taken.error());
-    return pointer_put(root, *path, std::move(*taken), false);
+    return put_checked(root, *path, std::move(*taken), false, budget);
   }
   return base::fail("unknown operation: " + std::string(op));
 }

@@ -34,6 +34,7 @@ inline std::string_view view(const json::string& s) { return {s.data(), s.size()
 
 // Equality by value: member order does not matter, 1 equals 1.0.
 bool same(const json::value& a, const json::value& b);
+bool same(const json::object& a, const json::object& b);
 
 // How deep bodies may be nested, and what patches make of an object.
 inline constexpr std::size_t k_most_depth = 100;
@@ -43,6 +44,9 @@ base::Result<json::value> parse_json(std::string_view text);
 // A document that this server has written: as deep as its managers' fields have made it.
 base::Result<json::object> parse_stored(std::string_view text);
 std::string to_text(const json::value& value);
+std::string to_text(const json::object& object);  // without it a copy would become a value first
+// How many bytes of text a value makes at least; counted no further than `most`.
+std::size_t least_bytes(const json::object& object, std::size_t most);
 // "string", "number", "bool", "array", "object", "null": a value's kind as Go's decoder names it.
 std::string_view go_kind(const json::value& value);
 
@@ -52,8 +56,8 @@ void merge_patch(json::value& target, const json::value& patch);
 inline constexpr std::size_t k_most_patch_operations = 10'000;
 inline constexpr std::size_t k_most_patch_copies = 3UL << 20U;
 // RFC 6902: applies all operations or none. The error names the operation. For patches from anyone: one that copies
-// more than k_most_patch_copies, or moves the items of long lists about without end, is an error. The caller counts
-// operations.
+// more than k_most_patch_copies, moves the items of long lists about without end, or nests the document deeper than
+// k_most_depth is an error. The caller counts operations.
 base::Result<json::value> json_patch(const json::value& document, const json::array& operations);
 
 // One step of a JSON pointer list: "/a~1b/0" -> {"a/b", "0"}. An error if it does not start with '/'.

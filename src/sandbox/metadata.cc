@@ -7,6 +7,7 @@
 #include <array>
 #include <boost/json/array.hpp>
 #include <cctype>
+#include <set>
 
 namespace sandbox {
 namespace {
@@ -82,6 +83,7 @@ void check_labels(const json::object& metadata, Causes& causes) {
   const json::object* labels = object_at(metadata, {"labels"});
   if (labels == nullptr) return;
   for (const json::key_value_pair& label : *labels) {
+    if (enough(causes)) return;
     check_qualified(label.key(), "metadata.labels", causes);
     const std::string_view value = view(label.value().get_string());
     if (value.size() > 63) {
@@ -97,6 +99,7 @@ void check_annotations(const json::object& metadata, Causes& causes) {
   if (annotations == nullptr) return;
   std::size_t total = 0;
   for (const json::key_value_pair& annotation : *annotations) {
+    if (enough(causes)) return;
     std::string lower(annotation.key());
     std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     check_qualified(lower, "metadata.annotations", causes);
@@ -110,7 +113,7 @@ void check_annotations(const json::object& metadata, Causes& causes) {
 void check_finalizers(const json::object& object, const Kind& kind, Causes& causes) {
   static constexpr auto standard = std::to_array<std::string_view>({"kubernetes", "orphan", "foregroundDeletion"});
   const std::vector<std::string> finalizers = finalizers_of(object);
-  for (std::size_t i = 0; i < finalizers.size(); ++i) {
+  for (std::size_t i = 0; i < finalizers.size() && !enough(causes); ++i) {
     check_qualified(finalizers[i], "metadata.finalizers", causes);
     const bool prefixed = finalizers[i].find('/') != std::string::npos;
     if (kind.custom || prefixed || std::ranges::find(standard, finalizers[i]) != standard.end()) continue;
@@ -124,6 +127,7 @@ void check_owners(const json::object& metadata, Causes& causes) {
   if (owners == nullptr) return;
   int controllers = 0;
   for (const json::value& owner : *owners) {
+    if (enough(causes)) return;
     const json::object& reference = owner.get_object();
     for (const std::string_view field : {"apiVersion", "kind", "name", "uid"}) {
       if (text_at(reference, {field}).empty()) {
@@ -165,7 +169,7 @@ std::string normalise_metadata(json::object& object, std::vector<std::string>* u
     const auto* field = std::ranges::find(known_fields, name, &Known::name);
     json::value& value = member.value();
     if (field == known_fields.end()) {
-      if (unknown != nullptr) unknown->push_back("metadata." + std::string(name));
+      if (unknown != nullptr && unknown->size() < k_most_unknown) unknown->push_back("metadata." + std::string(name));
       drop.emplace_back(name);
       continue;
     }
@@ -253,10 +257,11 @@ void validate_metadata_update(const json::object& object, const json::object& ol
         field_invalid("metadata." + std::string(field), now == nullptr ? "null" : to_text(*now), "field is immutable"));
   }
   if (before.contains("deletionTimestamp")) {
-    const std::vector<std::string> had = finalizers_of(old);
+    const std::vector<std::string> list = finalizers_of(old);
+    const std::set<std::string> had(list.begin(), list.end());
     std::vector<std::string> added;
     for (const std::string& finalizer : finalizers_of(object)) {
-      if (std::ranges::find(had, finalizer) == had.end()) added.push_back(quote(finalizer));
+      if (!had.contains(finalizer)) added.push_back(quote(finalizer));
     }
     if (!added.empty()) {
       causes.push_back(field_forbidden(

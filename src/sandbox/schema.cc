@@ -5,16 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <boost/json/array.hpp>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace sandbox {
 namespace {
 
 // "spec.x" in the object is called "spec.x in body", "status.x" is called "x in body": status is validated on its own.
 std::string in_body(const std::string& path) { return path.starts_with("status.") ? path.substr(7) : path; }
-
-std::string joined(const std::string& path, std::string_view name) {
-  return path.empty() ? std::string(name) : path + "." + std::string(name);
-}
 
 std::string_view type_name(const json::value& value) {
   switch (value.kind()) {
@@ -43,7 +42,7 @@ constexpr std::array<std::string_view, 7> type_names = {"",        "object", "ar
 bool is_date_time(std::string_view text) {
   static const std::regex form(
       R"(\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]\d\d:\d\d))");
-  return std::regex_match(text.begin(), text.end(), form);
+  return text.size() < 100 && std::regex_match(text.begin(), text.end(), form);
 }
 
 // Errors after which the server does not evaluate rules, and says so.
@@ -53,29 +52,101 @@ bool blocks_rules(const Cause& cause) {
          cause.reason == "FieldValueNotSupported";
 }
 
+// Equal for what is the same by value.
+std::string canonical(const json::value& value) {
+  if (value.is_double() && value.get_double() == std::trunc(value.get_double()) &&
+      std::abs(value.get_double()) < 1e15) {
+    return std::to_string(static_cast<std::int64_t>(value.get_double()));
+  }
+  return to_text(value);
+}
+
 }  // namespace
 
-void Schema::prune(json::value& value, std::vector<std::string>* unknown, const std::string& path) const {
+// Where a value is in its document. Names come from clients and may be long: a text is made only where one is told.
+class Schema::Place {
+ public:
+  Place() = default;
+  Place(const Place& parent, std::string_view name) : parent_(&parent), name_(name) {}
+  Place(const Place& parent, std::size_t index) : parent_(&parent), index_(index) {}
+
+  bool root() const { return parent_ == nullptr; }
+  std::string text() const {
+    if (root()) return {};
+    std::string text = parent_->text();
+    if (index_) return text += fmt::format("[{}]", *index_);
+    if (!text.empty()) text += '.';
+    return text += name_;
+  }
+
+ private:
+  const Place* parent_ = nullptr;
+  std::string_view name_;
+  std::optional<std::size_t> index_;
+};
+
+// The items of the list that was there before, by what tells them apart.
+class Schema::Counterparts {
+ public:
+  Counterparts(const Schema& list, const json::array* old) : list_(list), old_(old) {
+    if (old == nullptr || list.list_type_ != "map") return;
+    for (const json::value& item : *old) by_key_.try_emplace(list.key_text(item), &item);
+  }
+  const json::value* of(const json::value& item, std::size_t index) const {
+    if (old_ == nullptr) return nullptr;
+    if (list_.list_type_ != "map") return list_.list_type_.empty() && index < old_->size() ? &(*old_)[index] : nullptr;
+    const auto found = by_key_.find(list_.key_text(item));
+    return found == by_key_.end() ? nullptr : found->second;
+  }
+
+ private:
+  const Schema& list_;
+  const json::array* old_;
+  std::unordered_map<std::string, const json::value*> by_key_;
+};
+
+std::string Schema::key_text(const json::value& item) const {
+  if (list_type_ != "map" || !item.is_object()) return canonical(item);
+  std::string text;
+  for (const std::string& name : list_keys_) {
+    const json::value* part = item.get_object().if_contains(name);
+    text += part == nullptr ? "-" : canonical(*part);
+    text += ',';
+  }
+  return text;
+}
+
+void Schema::prune(json::value& value, std::vector<std::string>* unknown) const { prune_at({}, value, unknown); }
+
+void Schema::prune_at(const Place& place, json::value& value, std::vector<std::string>* unknown) const {
   if (json::object* object = value.if_object()) {
-    std::vector<std::string> drop;
+    std::size_t gone = 0;
+    const auto known = [&](std::string_view name) {
+      return properties_.contains(name) || additional_ != nullptr || preserve_unknown_ || type_ == Type::any;
+    };
     for (json::key_value_pair& member : *object) {
-      const auto property = properties_.find(std::string_view(member.key()));
-      if (property != properties_.end()) {
-        property->second->prune(member.value(), unknown, joined(path, member.key()));
-      } else if (additional_ != nullptr) {
-        additional_->prune(member.value(), unknown, joined(path, member.key()));
-      } else if (!preserve_unknown_ && type_ != Type::any) {
-        drop.emplace_back(member.key());
+      const std::string_view name = member.key();
+      const auto property = properties_.find(name);
+      const Schema* schema = property != properties_.end() ? property->second.get() : additional_.get();
+      if (schema != nullptr) {
+        schema->prune_at({place, name}, member.value(), unknown);
+      } else if (!known(name)) {
+        ++gone;
       }
     }
-    for (const std::string& name : drop) {
-      object->erase(name);
-      if (unknown != nullptr) unknown->push_back(joined(path, name));
+    if (gone == 0) return;
+    json::object kept;
+    kept.reserve(object->size() - gone);
+    for (json::key_value_pair& member : *object) {
+      if (known(member.key())) {
+        kept.emplace(member.key(), std::move(member.value()));
+      } else if (unknown != nullptr && unknown->size() < k_most_unknown) {
+        unknown->push_back(Place(place, member.key()).text());
+      }
     }
+    *object = std::move(kept);
   } else if (json::array* array = value.if_array(); array != nullptr && items_ != nullptr) {
-    for (std::size_t i = 0; i < array->size(); ++i) {
-      items_->prune((*array)[i], unknown, fmt::format("{}[{}]", path, i));
-    }
+    for (std::size_t i = 0; i < array->size(); ++i) items_->prune_at({place, i}, (*array)[i], unknown);
   }
 }
 
@@ -121,14 +192,14 @@ void Schema::apply_defaults(json::value& value) const {
 
 void Schema::validate(const json::value& value, const json::value* old, Causes& causes) const {
   Causes found;
-  check(value, old, {}, found);
+  check(value, old, Place(), found);
   const bool blocked = std::ranges::any_of(found, blocks_rules);
   if (blocked) {
     found.push_back(field_invalid("<nil>", "null",
                                   "some validation rules were not checked because the object was invalid; correct the "
                                   "existing errors to complete validation"));
   } else {
-    check_rules(value, old, {}, found);
+    check_rules(value, old, Place(), found);
   }
   causes.insert(causes.end(), found.begin(), found.end());
 }
@@ -179,92 +250,85 @@ bool Schema::type_fits(const json::value& value) const {
   return false;
 }
 
-void Schema::check(const json::value& value, const json::value* old, const std::string& path, Causes& causes) const {
+void Schema::check(const json::value& value, const json::value* old, const Place& place, Causes& causes) const {
   if (old != nullptr && same(value, *old)) return;
   if (value.is_null() && nullable_) return;
   if (!type_fits(value)) {
     const std::string_view is = type_name(value);
-    causes.push_back(field_type_invalid(path, quote(is),
-                                        fmt::format("{} in body must be of type {}: \"{}\"", in_body(path),
+    causes.push_back(field_type_invalid(place.text(), quote(is),
+                                        fmt::format("{} in body must be of type {}: \"{}\"", in_body(place.text()),
                                                     type_names[static_cast<std::size_t>(type_)], is)));
     return;
   }
-  if (value.is_string()) check_string(view(value.get_string()), path, causes);
-  if (value.is_number()) check_number(value, path, causes);
+  if (value.is_string()) check_string(view(value.get_string()), place, causes);
+  if (value.is_number()) check_number(value, place, causes);
   if (!enum_.empty() && std::ranges::none_of(enum_, [&value](const json::value& e) { return same(e, value); })) {
     std::vector<std::string> allowed;
     for (const json::value& choice : enum_) allowed.push_back(to_text(choice));
-    causes.push_back(field_not_supported(path, to_text(value), allowed));
+    causes.push_back(field_not_supported(place.text(), to_text(value), allowed));
   }
-  if (value.is_array()) check_array(value.get_array(), old, path, causes);
-  if (value.is_object()) check_object(value.get_object(), old, path, causes);
+  if (value.is_array()) check_array(value.get_array(), old, place, causes);
+  if (value.is_object()) check_object(value.get_object(), old, place, causes);
 }
 
-void Schema::check_string(std::string_view text, const std::string& path, Causes& causes) const {
+void Schema::check_string(std::string_view text, const Place& place, Causes& causes) const {
   // lengths are counted in characters, not bytes
   const auto length =
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; });
-  if (max_length_ && length > *max_length_) causes.push_back(field_too_long(path, *max_length_));
+  if (max_length_ && length > *max_length_) causes.push_back(field_too_long(place.text(), *max_length_));
   if (min_length_ && length < *min_length_) {
-    causes.push_back(field_invalid(
-        path, quote(text), fmt::format("{} in body should be at least {} chars long", in_body(path), *min_length_)));
-  }
-  if (pattern_ && !std::regex_search(text.begin(), text.end(), *pattern_)) {
     causes.push_back(
-        field_invalid(path, quote(text), fmt::format("{} in body should match '{}'", in_body(path), pattern_text_)));
+        field_invalid(place.text(), quote(text),
+                      fmt::format("{} in body should be at least {} chars long", in_body(place.text()), *min_length_)));
+  }
+  // the library's matcher uses the stack for every character
+  constexpr std::size_t most_matched = 8192;
+  if (pattern_ && (text.size() > most_matched || !std::regex_search(text.begin(), text.end(), *pattern_))) {
+    causes.push_back(field_invalid(place.text(), quote(text),
+                                   fmt::format("{} in body should match '{}'", in_body(place.text()), pattern_text_)));
   }
   if (format_ == "date-time" && !is_date_time(text)) {
     causes.push_back(field_type_invalid(
-        path, quote(text), fmt::format("{} in body must be of type date-time: {}", in_body(path), quote(text))));
+        place.text(), quote(text),
+        fmt::format("{} in body must be of type date-time: {}", in_body(place.text()), quote(text))));
   }
 }
 
-void Schema::check_number(const json::value& value, const std::string& path, Causes& causes) const {
+void Schema::check_number(const json::value& value, const Place& place, Causes& causes) const {
   const auto number = value.to_number<double>();
   if (minimum_ && number < *minimum_) {
-    causes.push_back(
-        field_invalid(path, to_text(value),
-                      fmt::format("{} in body should be greater than or equal to {}", in_body(path), *minimum_)));
+    causes.push_back(field_invalid(
+        place.text(), to_text(value),
+        fmt::format("{} in body should be greater than or equal to {}", in_body(place.text()), *minimum_)));
   }
   if (maximum_ && number > *maximum_) {
-    causes.push_back(field_invalid(
-        path, to_text(value), fmt::format("{} in body should be less than or equal to {}", in_body(path), *maximum_)));
+    causes.push_back(
+        field_invalid(place.text(), to_text(value),
+                      fmt::format("{} in body should be less than or equal to {}", in_body(place.text()), *maximum_)));
   }
 }
 
-const json::value* Schema::counterpart(const json::value& item, const json::array* old, std::size_t index) const {
-  if (old == nullptr) return nullptr;
-  if (list_type_ != "map") return list_type_.empty() && index < old->size() ? &(*old)[index] : nullptr;
-  const auto key_of = [this](const json::value& of) {
-    json::array key;
-    for (const std::string& name : list_keys_) {
-      const json::value* part = of.is_object() ? of.get_object().if_contains(name) : nullptr;
-      key.push_back(part == nullptr ? json::value(nullptr) : *part);
-    }
-    return key;
-  };
-  const json::array key = key_of(item);
-  const auto* found = std::ranges::find_if(*old, [&](const json::value& other) { return same(key_of(other), key); });
-  return found == old->end() ? nullptr : found;
-}
-
-void Schema::check_array(const json::array& items, const json::value* old, const std::string& path,
-                         Causes& causes) const {
+void Schema::check_array(const json::array& items, const json::value* old, const Place& place, Causes& causes) const {
   if (max_items_ && static_cast<std::int64_t>(items.size()) > *max_items_) {
-    causes.push_back(field_too_many(path, static_cast<std::int64_t>(items.size()), *max_items_));
+    causes.push_back(field_too_many(place.text(), static_cast<std::int64_t>(items.size()), *max_items_));
   }
   if (min_items_ && static_cast<std::int64_t>(items.size()) < *min_items_) {
     causes.push_back(
-        field_invalid(path, std::to_string(items.size()),
-                      fmt::format("{} in body should have at least {} items", in_body(path), *min_items_)));
+        field_invalid(place.text(), std::to_string(items.size()),
+                      fmt::format("{} in body should have at least {} items", in_body(place.text()), *min_items_)));
   }
-  const json::array* before = old == nullptr ? nullptr : old->if_array();
-  for (std::size_t i = 0; i < items.size() && items_ != nullptr; ++i) {
-    items_->check(items[i], counterpart(items[i], before, i), fmt::format("{}[{}]", path, i), causes);
+  if (items_ != nullptr) {
+    const Counterparts before(*this, old == nullptr ? nullptr : old->if_array());
+    for (std::size_t i = 0; i < items.size() && !enough(causes); ++i)
+      items_->check(items[i], before.of(items[i], i), {place, i}, causes);
   }
-  if (list_type_ != "map" && list_type_ != "set") return;
-  std::vector<json::value> seen;
-  for (std::size_t i = 0; i < items.size(); ++i) {
+  if (list_type_ == "map" || list_type_ == "set") check_repeated(items, place, causes);
+}
+
+void Schema::check_repeated(const json::array& items, const Place& place, Causes& causes) const {
+  std::unordered_set<std::string> seen;
+  for (std::size_t i = 0; i < items.size() && !enough(causes); ++i) {
+    if (seen.insert(key_text(items[i])).second) continue;
     json::value key = items[i];
     if (list_type_ == "map" && items[i].is_object()) {
       json::object part;
@@ -273,41 +337,38 @@ void Schema::check_array(const json::array& items, const json::value* old, const
       }
       key = std::move(part);
     }
-    if (std::ranges::any_of(seen, [&key](const json::value& other) { return same(other, key); })) {
-      causes.push_back(field_duplicate(fmt::format("{}[{}]", path, i), to_text(key)));
-    }
-    seen.push_back(std::move(key));
+    causes.push_back(field_duplicate(Place(place, i).text(), to_text(key)));
   }
 }
 
-void Schema::check_object(const json::object& members, const json::value* old, const std::string& path,
+void Schema::check_object(const json::object& members, const json::value* old, const Place& place,
                           Causes& causes) const {
   const json::object* before = old == nullptr ? nullptr : old->if_object();
   for (const std::string& name : required_) {
-    if (!members.contains(name)) causes.push_back(field_required(joined(path, name)));
+    if (!members.contains(name)) causes.push_back(field_required(Place(place, name).text()));
   }
   for (const auto& [name, property] : properties_) {
-    if (path.empty() && name == "metadata") continue;
+    if (place.root() && name == "metadata") continue;
     const json::value* member = members.if_contains(name);
     if (member != nullptr) {
-      property->check(*member, before == nullptr ? nullptr : before->if_contains(name), joined(path, name), causes);
+      property->check(*member, before == nullptr ? nullptr : before->if_contains(name), {place, name}, causes);
     }
   }
   if (additional_ == nullptr) return;
   for (const json::key_value_pair& member : members) {
     if (properties_.contains(std::string_view(member.key()))) continue;
+    if (enough(causes)) return;
     additional_->check(member.value(), before == nullptr ? nullptr : before->if_contains(member.key()),
-                       joined(path, member.key()), causes);
+                       {place, member.key()}, causes);
   }
 }
 
-void Schema::check_rules(const json::value& value, const json::value* old, const std::string& path,
-                         Causes& causes) const {
+void Schema::check_rules(const json::value& value, const json::value* old, const Place& place, Causes& causes) const {
   if (old != nullptr && same(value, *old)) return;
   for (const Rule& rule : rules_) {
     if (rule.needs_old && old == nullptr) continue;
     if (rule.function(value, old)) continue;
-    std::string field = path + rule.field_path;
+    std::string field = place.text() + rule.field_path;
     if (field.starts_with('.')) field.erase(0, 1);
     if (rule.reason == "FieldValueRequired") {
       causes.push_back(field_required(std::move(field), rule.message));
@@ -321,14 +382,12 @@ void Schema::check_rules(const json::value& value, const json::value* old, const
     for (const auto& [name, property] : properties_) {
       const json::value* member = members->if_contains(name);
       if (member == nullptr) continue;
-      property->check_rules(*member, before == nullptr ? nullptr : before->if_contains(name), joined(path, name),
-                            causes);
+      property->check_rules(*member, before == nullptr ? nullptr : before->if_contains(name), {place, name}, causes);
     }
   } else if (const json::array* items = value.if_array(); items != nullptr && items_ != nullptr) {
-    const json::array* before = old == nullptr ? nullptr : old->if_array();
-    for (std::size_t i = 0; i < items->size(); ++i) {
-      items_->check_rules((*items)[i], counterpart((*items)[i], before, i), fmt::format("{}[{}]", path, i), causes);
-    }
+    const Counterparts before(*this, old == nullptr ? nullptr : old->if_array());
+    for (std::size_t i = 0; i < items->size() && !enough(causes); ++i)
+      items_->check_rules((*items)[i], before.of((*items)[i], i), {place, i}, causes);
   }
 }
 

@@ -28,7 +28,7 @@ class Schema {
   static std::unique_ptr<Schema> of_fields(std::string_view fields);
 
   // Removes what the schema does not describe; the removed paths are appended to `unknown` if that is given.
-  void prune(json::value& value, std::vector<std::string>* unknown = nullptr, const std::string& path = {}) const;
+  void prune(json::value& value, std::vector<std::string>* unknown = nullptr) const;
   // Removes nulls and empty lists and maps, as the typed built-in kinds lose them.
   void drop_empty(json::value& value) const;
   // Removes nulls that are not allowed and fills in defaults.
@@ -41,6 +41,8 @@ class Schema {
   void validate(const json::value& value, const json::value* old, Causes& causes) const;
 
  private:
+  class Place;
+  class Counterparts;
   enum class Type : std::uint8_t { any, object, array, string, integer, number, boolean };
   struct Rule {
     NativeRule function = nullptr;
@@ -54,14 +56,17 @@ class Schema {
   base::Result<void> read(const json::object& description);
   base::Result<void> read_rules(const json::array& rules);
   base::Result<void> read_children(const json::object& description);
-  void check(const json::value& value, const json::value* old, const std::string& path, Causes& causes) const;
-  void check_string(std::string_view text, const std::string& path, Causes& causes) const;
-  void check_number(const json::value& value, const std::string& path, Causes& causes) const;
-  void check_array(const json::array& items, const json::value* old, const std::string& path, Causes& causes) const;
-  void check_object(const json::object& members, const json::value* old, const std::string& path, Causes& causes) const;
-  void check_rules(const json::value& value, const json::value* old, const std::string& path, Causes& causes) const;
+  void prune_at(const Place& place, json::value& value, std::vector<std::string>* unknown) const;
+  void check(const json::value& value, const json::value* old, const Place& place, Causes& causes) const;
+  void check_string(std::string_view text, const Place& place, Causes& causes) const;
+  void check_number(const json::value& value, const Place& place, Causes& causes) const;
+  void check_array(const json::array& items, const json::value* old, const Place& place, Causes& causes) const;
+  void check_repeated(const json::array& items, const Place& place, Causes& causes) const;
+  void check_object(const json::object& members, const json::value* old, const Place& place, Causes& causes) const;
+  void check_rules(const json::value& value, const json::value* old, const Place& place, Causes& causes) const;
   bool type_fits(const json::value& value) const;
-  const json::value* counterpart(const json::value& item, const json::array* old, std::size_t index) const;
+  // What tells the items of a list apart, as a text.
+  std::string key_text(const json::value& item) const;
 
   Type type_ = Type::any;
   std::map<std::string, std::unique_ptr<Schema>, std::less<>> properties_;

@@ -7,6 +7,7 @@
 #include "sandbox/metadata.h"
 #include "sandbox/protobuf.h"
 #include "sandbox/server_impl.h"
+#include "sandbox/size_limit.h"
 #include "sandbox/strategic.h"
 #include "sandbox/yaml.h"
 
@@ -119,6 +120,7 @@ Outcome<json::object> ApiServer::Impl::decode_body(const kube::Request& request,
   }
   json::object* object = body.if_object();
   if (object == nullptr) return unrecognized("the document is not an object");
+  if (is_too_large(*object)) return refuse(too_large());
   const std::string_view stated_kind = text_at(*object, {"kind"});
   const std::string_view stated_version = text_at(*object, {"apiVersion"});
   if (kind.custom && stated_kind.empty()) {
@@ -184,6 +186,7 @@ Outcome<void> ApiServer::Impl::check_document(Target& target, json::object& obje
     return refuse(bad_request(
         fmt::format("{0} in version \"{1}\" cannot be handled as a {0}: {2}", kind.name, kind.version, wrong)));
   }
+  if (is_too_large(object)) return refuse(too_large());
   const std::string_view validation = target.info.param("fieldValidation");
   if ((unknown.empty() && target.duplicates.empty()) || validation == "Ignore") return {};
   if (kind.custom) std::sort(unknown.begin() + first_field, unknown.end());
@@ -247,13 +250,18 @@ Outcome<Document> ApiServer::Impl::store_new(Target& target, json::object object
   const json::object sent = config.managed_fields ? object : json::object();
   kind.strategy->prepare_create(object);
   track(target, object, nullptr, submitted, &sent);
+  if (is_too_large(object)) return refuse(too_large());
 
   Causes causes;
   const std::string stated_kind(text_at(object, {"kind"}));
   if (kind.custom && stated_kind != kind.name)
     causes.push_back(field_invalid("kind", quote(stated_kind), "must be " + kind.name));
   validate_metadata(object, kind, causes);
-  if (kind.custom && kind.schema != nullptr) kind.schema->validate(object, nullptr, causes);
+  if (kind.custom && kind.schema != nullptr) {
+    json::value whole(std::move(object));
+    kind.schema->validate(whole, nullptr, causes);
+    object = std::move(whole.get_object());
+  }
   kind.strategy->validate(object, nullptr, causes);
   if (target.kind != &kind) target.kind->strategy->validate(object, nullptr, causes);
   const std::string key = Storage::key(target.info.ns, name);
@@ -355,6 +363,7 @@ Outcome<Document> ApiServer::Impl::store_next(Target& target, json::object next,
   }
 
   track(target, next, &old, submitted);
+  if (is_too_large(next)) return refuse(too_large());
 
   Causes causes;
   const std::string stated_kind(text_at(next, {"kind"}));
@@ -363,7 +372,9 @@ Outcome<Document> ApiServer::Impl::store_next(Target& target, json::object next,
   validate_metadata_update(next, old, kind, causes);
   if (kind.custom && kind.schema != nullptr) {
     const json::value before(old);
-    kind.schema->validate(next, &before, causes);
+    json::value whole(std::move(next));
+    kind.schema->validate(whole, &before, causes);
+    next = std::move(whole.get_object());
   }
   if (part == Part::status) {
     kind.strategy->validate_status(next, old, causes);
@@ -425,7 +436,6 @@ Outcome<kube::Response> ApiServer::Impl::patch(Target& target, const kube::Reque
   if (current == nullptr) return refuse(not_found(kind.subject(target.info.name)));
   const auto body = parse_json(request.body);
   if (!body) return refuse(bad_request("error decoding patch: " + body.error().message));
-  note_duplicates(target, request);
   json::value document(shown(kind, *current->document()));
   if (type == json_patch_type) {
     if (!body->is_array()) {
@@ -449,11 +459,14 @@ Outcome<kube::Response> ApiServer::Impl::patch(Target& target, const kube::Reque
   } else if (!body->is_object()) {
     return refuse(bad_request(
         "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"));
+  } else if (is_too_large(body->get_object())) {
+    return refuse(too_large());
   } else if (strategic) {
     strategic_merge(document, *body);
   } else {
     merge_patch(document, *body);
   }
+  note_duplicates(target, request);
   if (!document.is_object()) return refuse(bad_request("error decoding patch: the result is not an object"));
   json::object& next = document.get_object();
   if (!kind.custom && text_at(next, {"kind"}) != kind.name)

@@ -106,6 +106,26 @@ TEST(Hostile, JsonPatchesDoNotMoveLongListsAbout) {
   EXPECT_LT(cpu_ms() - before, 500);  // minutes without the limit
 }
 
+// Whoever walks through a document later does so on a stack.
+TEST(Hostile, JsonPatchesDoNotNestWithoutEnd) {
+  World world;
+  world.call("POST", maps, R"({"metadata":{"name":"a"},"data":{"k":"v"}})");
+  const std::string deep = repeated(R"({"a":)", 50) + "1" + repeated("}", 50);
+  std::string patch = R"([{"op":"add","path":"/x","value":)" + deep + "}";
+  for (std::size_t depth = 50; depth < 200'000; depth *= 2)
+    patch += R"(,{"op":"copy","from":"/x","path":"/x)" + repeated("/a", depth) + "\"}";
+  ASSERT_LT(patch.size(), k_body);
+  EXPECT_EQ(send(world, "PATCH", std::string(maps) + "/a", patch + "]", "application/json-patch+json").status, 422);
+  const auto patched = [](std::size_t depth) {  // below two names
+    json::value value = json::array();
+    for (std::size_t i = 1; i < depth; ++i) value = json::array{std::move(value)};
+    const json::array operations{{{"op", "add"}, {"path", "/a/b"}, {"value", std::move(value)}}};
+    return json_patch(json::value{{"a", json::object()}}, operations).has_value();
+  };
+  EXPECT_TRUE(patched(98));
+  EXPECT_FALSE(patched(99));
+}
+
 TEST(Hostile, LongListsOfStrategicPatchesAreMergedByTheirKeys) {
   json::array target;
   json::array patch;

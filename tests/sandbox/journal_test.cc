@@ -37,7 +37,7 @@ struct Kept {
   }
 
   base::ThreadReactor reactor;
-  ApiServer server{reactor};
+  ApiServer server{reactor, {.managed_fields = true}};
   std::unique_ptr<Journal> journal;
   std::string problem;
 };
@@ -197,6 +197,27 @@ TEST_F(JournalTest, AChangeCutShortIsForgottenAndWritingGoesOn) {
   Kept last(path_);
   ASSERT_EQ(last.problem, "");
   EXPECT_EQ(last.call("GET", std::string(k_maps) + "/m3").status, 200);
+}
+
+// What the server notes of its managers is deeper than the object itself.
+TEST_F(JournalTest, AnObjectAsDeepAsABodyMayBeComesBack) {
+  const std::string things = "/apis/example.com/v1/namespaces/default/things";
+  std::string before;
+  {
+    Kept kept(path_);
+    ASSERT_EQ(kept.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", custom_definition()).status,
+              201);
+    std::string body = R"({"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"x"},"spec":)";
+    for (int i = 0; i < 98; ++i) body += R"({"a":)";
+    body += "1" + std::string(98, '}') + "}";
+    ASSERT_EQ(kept.call("POST", things, body).status, 201);
+    before = kept.call("GET", things + "/x").body;
+    kept.wait();
+  }
+  Kept again(path_);
+  ASSERT_EQ(again.problem, "");
+  EXPECT_EQ(again.call("GET", things + "/x").body, before);
+  EXPECT_EQ(again.call("PATCH", things + "/x", R"({"metadata":{"labels":{"a":"b"}}})").status, 200);
 }
 
 TEST_F(JournalTest, IsWrittenAnewWhenItsLogIsLong) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace sandbox {
 
 const FieldSet* FieldSet::child(std::string_view element) const {
@@ -31,24 +33,28 @@ void FieldSet::erase(const std::vector<std::string>& path) {
   }
 }
 
-FieldSet united(FieldSet a, const FieldSet& b) {
-  a.member = a.member || b.member;
-  for (const auto& [element, child] : b.children) {
-    FieldSet& own = a.children[element];
-    own = united(std::move(own), child);
-  }
-  return a;
+void unite(FieldSet& set, FieldSet more) {
+  set.member = set.member || more.member;
+  set.children.merge(more.children);
+  for (auto& [element, child] : more.children) unite(set.children.find(element)->second, std::move(child));
 }
 
-FieldSet without(const FieldSet& from, const FieldSet& removed) {
-  FieldSet rest;
-  rest.member = from.member && !removed.member;
-  for (const auto& [element, child] : from.children) {
-    const FieldSet* other = removed.child(element);
-    FieldSet left = other == nullptr ? child : without(child, *other);
-    if (!left.empty()) rest.children.emplace(element, std::move(left));
+void subtract(FieldSet& set, const FieldSet& removed) {
+  set.member = set.member && !removed.member;
+  for (const auto& [element, other] : removed.children) {
+    const auto own = set.children.find(element);
+    if (own == set.children.end()) continue;
+    subtract(own->second, other);
+    if (own->second.empty()) set.children.erase(own);
   }
-  return rest;
+}
+
+bool covers(const FieldSet& set, const FieldSet& part) {
+  if (part.member && !set.member) return false;
+  return std::ranges::all_of(part.children, [&set](const auto& entry) {
+    const FieldSet* own = set.child(entry.first);
+    return own != nullptr && covers(*own, entry.second);
+  });
 }
 
 FieldSet common(const FieldSet& a, const FieldSet& b) {
@@ -70,7 +76,8 @@ FieldSet read_fields(const json::object& fields) {
       set.member = true;
       continue;
     }
-    FieldSet& child = set.children[std::string(field.key())];
+    // written in this order, so that each goes to the end
+    FieldSet& child = set.children.try_emplace(set.children.end(), std::string(field.key()))->second;
     const json::object* below = field.value().if_object();
     if (below != nullptr) child = read_fields(*below);
     if (child.empty()) child.member = true;
@@ -80,6 +87,7 @@ FieldSet read_fields(const json::object& fields) {
 
 json::object write_fields(const FieldSet& set) {
   json::object fields;
+  fields.reserve(set.children.size());
   for (const auto& [element, child] : set.children) {
     json::object below = write_fields(child);
     if (child.member && !child.children.empty()) {
@@ -87,7 +95,7 @@ json::object write_fields(const FieldSet& set) {
       for (json::key_value_pair& field : below) marked[field.key()] = std::move(field.value());
       below = std::move(marked);
     }
-    fields[element] = std::move(below);
+    fields.emplace(element, std::move(below));
   }
   return fields;
 }

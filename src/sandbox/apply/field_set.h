@@ -23,8 +23,11 @@ struct FieldSet {
   friend bool operator==(const FieldSet&, const FieldSet&) = default;
 };
 
-FieldSet united(FieldSet a, const FieldSet& b);
-FieldSet without(const FieldSet& from, const FieldSet& removed);
+// Sets may hold a hundred thousand fields: these change `set` in place.
+void unite(FieldSet& set, FieldSet more);
+void subtract(FieldSet& set, const FieldSet& removed);
+// Whether all of `part` is in `set`.
+bool covers(const FieldSet& set, const FieldSet& part);
 FieldSet common(const FieldSet& a, const FieldSet& b);
 
 // The FieldsV1 form: {"f:spec": {".": {}, "f:x": {}}}.

@@ -24,14 +24,15 @@ std::string described(const Manager& manager) {
 }
 
 Failure conflicts_failure(const std::vector<std::pair<Manager, FieldSet>>& conflicts) {
+  constexpr std::size_t most = 1000;  // that are told
   Failure failure{.code = 409, .reason = "Conflict"};
   std::map<std::string, std::vector<std::string>> by_manager;
   std::size_t count = 0;
   for (const auto& [manager, fields] : conflicts) {
     for (std::string& path : printed_paths(fields)) {
+      if (++count > most) continue;
       failure.causes.push_back({"FieldManagerConflict", "conflict with " + described(manager), path});
       by_manager[described(manager)].push_back(std::move(path));
-      ++count;
     }
   }
   std::ranges::stable_sort(failure.causes, {}, &Cause::message);
@@ -55,7 +56,7 @@ void drop_empty_managers(Managers& managers) {
 // The difference in what managedFields speaks of.
 Difference managed_difference(const json::object& before, const json::object& after, const json::object& schema) {
   Difference found = compare(before, after, schema);
-  for (FieldSet* set : {&found.added, &found.modified, &found.removed}) *set = without(*set, unmanaged_fields());
+  for (FieldSet* set : {&found.added, &found.modified, &found.removed}) subtract(*set, unmanaged_fields());
   return found;
 }
 
@@ -113,21 +114,24 @@ json::array write_managers(Managers managers) {
 
 Managers updated(Managers managers, Manager self, const json::object& before, const json::object& after,
                  const json::object& schema) {
-  const Difference difference = managed_difference(before, after, schema);
+  Difference difference = managed_difference(before, after, schema);
   if (difference.none()) return managers;
-  const FieldSet changed = united(difference.modified, difference.added);
+  FieldSet changed = std::move(difference.modified);
+  unite(changed, std::move(difference.added));
   for (Manager& manager : managers) {
     if (manager.is(self)) continue;
-    manager.fields = without(without(manager.fields, changed), difference.removed);
+    subtract(manager.fields, changed);
+    subtract(manager.fields, difference.removed);
   }
   Manager* own = find_manager(managers, self);
   if (own == nullptr) {
-    self.fields = changed;
+    self.fields = std::move(changed);
     managers.push_back(std::move(self));
   } else {
-    FieldSet fields = united(without(own->fields, difference.removed), changed);
-    if (fields != own->fields) own->time = self.time;
-    own->fields = std::move(fields);
+    const bool alike = covers(own->fields, changed) && common(own->fields, difference.removed).empty();
+    if (!alike) own->time = self.time;
+    subtract(own->fields, difference.removed);
+    unite(own->fields, std::move(changed));
   }
   drop_empty_managers(managers);
   return managers;
@@ -135,31 +139,38 @@ Managers updated(Managers managers, Manager self, const json::object& before, co
 
 Outcome<Applied> apply(const json::object& live, const json::object& config, Managers managers, Manager self,
                        bool force, const json::object& schema, const FieldSet& ignored) {
-  self.fields = without(without(fields_of(config, schema), unmanaged_fields()), ignored);
+  self.fields = fields_of(config, schema);
+  subtract(self.fields, unmanaged_fields());
+  subtract(self.fields, ignored);
   json::object next = merged(live, config, schema);
   FieldSet last;
   std::string time_before;
   if (Manager* before = find_manager(managers, self)) {
-    last = before->fields;
-    time_before = before->time;
+    last = std::move(before->fields);
+    time_before = std::move(before->time);
     *before = self;
   } else {
     managers.push_back(self);
   }
-  FieldSet kept = fields_of(config, schema);
-  for (const Manager& manager : managers) kept = united(std::move(kept), manager.fields);
-  if (!last.empty()) prune(next, last, kept, schema);
+  if (!last.empty()) {
+    FieldSet kept = fields_of(config, schema);
+    for (const Manager& manager : managers) unite(kept, manager.fields);
+    prune(next, last, kept, schema);
+  }
 
-  const Difference difference = managed_difference(live, next, schema);
+  Difference difference = managed_difference(live, next, schema);
   // whoever only says what is so already gets no time
   Manager* own = find_manager(managers, self);
   own->time = difference.none() ? time_before : self.time;
-  const FieldSet changed = without(united(difference.modified, difference.added), ignored);
+  FieldSet changed = std::move(difference.modified);
+  unite(changed, std::move(difference.added));
+  subtract(changed, ignored);
   std::vector<std::pair<Manager, FieldSet>> conflicts;
   for (Manager& manager : managers) {
     if (manager.is(self)) continue;
     FieldSet taken = common(manager.fields, changed);
-    manager.fields = without(without(manager.fields, taken), difference.removed);
+    subtract(manager.fields, taken);
+    subtract(manager.fields, difference.removed);
     if (!taken.empty()) conflicts.emplace_back(manager, std::move(taken));
   }
   if (!conflicts.empty() && !force) return refuse(conflicts_failure(conflicts));

@@ -63,21 +63,25 @@ bool empty(const json::value* value) {
          (value->is_array() && value->get_array().empty());
 }
 
+void collect(const json::value& value, const json::object& schema, FieldSet& node);
+
+void collect_members(const json::object& object, const json::object& schema, FieldSet& node) {
+  for (const json::key_value_pair& member : object) {
+    FieldSet child;
+    const bool hollow = member.value().is_null() || (member.value().is_object() && member.value().get_object().empty());
+    if (hollow || declared(schema, member.key()) == nullptr) child.member = true;
+    collect(member.value(), member_schema(schema, member.key()), child);
+    if (!child.empty()) node.children.emplace("f:" + std::string(member.key()), std::move(child));
+  }
+}
+
 void collect(const json::value& value, const json::object& schema, FieldSet& node) {
   switch (form_of(value, schema)) {
     case Form::leaf:
       node.member = true;
       return;
     case Form::map:
-      for (const json::key_value_pair& member : value.get_object()) {
-        FieldSet& child = node.children["f:" + std::string(member.key())];
-        const bool hollow =
-            member.value().is_null() || (member.value().is_object() && member.value().get_object().empty());
-        if (hollow || declared(schema, member.key()) == nullptr) child.member = true;
-        collect(member.value(), member_schema(schema, member.key()), child);
-        if (child.empty()) node.children.erase("f:" + std::string(member.key()));
-      }
-      return;
+      return collect_members(value.get_object(), schema, node);
     case Form::set:
     case Form::keyed:
       for (const json::value& item : value.get_array()) {
@@ -89,68 +93,71 @@ void collect(const json::value& value, const json::object& schema, FieldSet& nod
   }
 }
 
-class Comparison {
- public:
-  explicit Comparison(Difference& found) : found_(found) {}
+// Hangs what differs below `element` into its place.
+void attach(Difference& whole, const std::string& element, Difference part) {
+  if (!part.added.empty()) whole.added.children.emplace(element, std::move(part.added));
+  if (!part.modified.empty()) whole.modified.children.emplace(element, std::move(part.modified));
+  if (!part.removed.empty()) whole.removed.children.emplace(element, std::move(part.removed));
+}
 
-  // nullptr: there is none
-  void visit(const json::value* before, const json::value* after, const json::object& schema) {
-    if (before != nullptr && before->is_null()) before = nullptr;
-    if (after != nullptr && after->is_null()) after = nullptr;
-    if (before == nullptr && after == nullptr) return;
-    const Form form = form_of(after != nullptr ? *after : *before, schema);
-    const bool alike = before == nullptr || after == nullptr || form_of(*before, schema) == form;
-    if (form == Form::leaf || !alike || (empty(before) && empty(after))) return leaf(before, after);
-    if (form == Form::map) {
-      members(before, after, schema);
-    } else {
-      items(before, after, schema);
-    }
-    if (before == nullptr) found_.added.insert(path_);
-    if (after == nullptr) found_.removed.insert(path_);
-  }
+Difference difference_of(const json::value* before, const json::value* after, const json::object& schema);
 
- private:
-  void leaf(const json::value* before, const json::value* after) {
-    if (before == nullptr) {
-      found_.added.insert(path_);
-    } else if (after == nullptr) {
-      found_.removed.insert(path_);
-    } else if (!same(*before, *after)) {
-      found_.modified.insert(path_);
-    }
+Difference members_difference(const json::object& before, const json::object& after, const json::object& schema) {
+  Difference found;
+  const auto visit = [&](std::string_view name, const json::value* a, const json::value* b) {
+    Difference below = difference_of(a, b, member_schema(schema, name));
+    if (!below.none()) attach(found, "f:" + std::string(name), std::move(below));
+  };
+  for (const json::key_value_pair& member : before)
+    visit(member.key(), &member.value(), after.if_contains(member.key()));
+  for (const json::key_value_pair& member : after) {
+    if (!before.contains(member.key())) visit(member.key(), nullptr, &member.value());
   }
-  void descend(std::string element, const json::value* before, const json::value* after, const json::object& schema) {
-    path_.push_back(std::move(element));
-    visit(before, after, schema);
-    path_.pop_back();
-  }
-  void members(const json::value* before, const json::value* after, const json::object& schema) {
-    static const json::object none;
-    const json::object& a = before == nullptr ? none : before->get_object();
-    const json::object& b = after == nullptr ? none : after->get_object();
-    for (const json::key_value_pair& member : a)
-      descend("f:" + std::string(member.key()), &member.value(), b.if_contains(member.key()),
-              member_schema(schema, member.key()));
-    for (const json::key_value_pair& member : b) {
-      if (!a.contains(member.key()))
-        descend("f:" + std::string(member.key()), nullptr, &member.value(), member_schema(schema, member.key()));
-    }
-  }
-  void items(const json::value* before, const json::value* after, const json::object& schema) {
-    std::map<std::string, std::pair<const json::value*, const json::value*>> pairs;
-    if (before != nullptr) {
-      for (const json::value& item : before->get_array()) pairs[element_of(item, schema)].first = &item;
-    }
-    if (after != nullptr) {
-      for (const json::value& item : after->get_array()) pairs[element_of(item, schema)].second = &item;
-    }
-    for (const auto& [element, pair] : pairs) descend(element, pair.first, pair.second, item_schema(schema));
-  }
+  return found;
+}
 
-  Difference& found_;
-  std::vector<std::string> path_;
-};
+Difference items_difference(const json::value* before, const json::value* after, const json::object& schema) {
+  Difference found;
+  std::map<std::string, std::pair<const json::value*, const json::value*>> pairs;
+  if (before != nullptr) {
+    for (const json::value& item : before->get_array()) pairs[element_of(item, schema)].first = &item;
+  }
+  if (after != nullptr) {
+    for (const json::value& item : after->get_array()) pairs[element_of(item, schema)].second = &item;
+  }
+  for (const auto& [element, pair] : pairs)
+    attach(found, element, difference_of(pair.first, pair.second, item_schema(schema)));
+  return found;
+}
+
+Difference leaf_difference(const json::value* before, const json::value* after) {
+  Difference found;
+  if (before == nullptr) {
+    found.added.member = true;
+  } else if (after == nullptr) {
+    found.removed.member = true;
+  } else {
+    found.modified.member = !same(*before, *after);
+  }
+  return found;
+}
+
+// nullptr: there is none. What is a member of the sets stands for the value itself.
+Difference difference_of(const json::value* before, const json::value* after, const json::object& schema) {
+  static const json::object none;
+  if (before != nullptr && before->is_null()) before = nullptr;
+  if (after != nullptr && after->is_null()) after = nullptr;
+  if (before == nullptr && after == nullptr) return {};
+  const Form form = form_of(after != nullptr ? *after : *before, schema);
+  const bool alike = before == nullptr || after == nullptr || form_of(*before, schema) == form;
+  if (form == Form::leaf || !alike || (empty(before) && empty(after))) return leaf_difference(before, after);
+  Difference found = form == Form::map ? members_difference(before == nullptr ? none : before->get_object(),
+                                                            after == nullptr ? none : after->get_object(), schema)
+                                       : items_difference(before, after, schema);
+  found.added.member = before == nullptr;
+  found.removed.member = after == nullptr;
+  return found;
+}
 
 json::value merge(const json::value& live, const json::value& config, const json::object& schema);
 
@@ -179,12 +186,9 @@ json::array merge_items(const json::array& live, const json::array& config, cons
   return result;
 }
 
-json::value merge(const json::value& live, const json::value& config, const json::object& schema) {
-  const Form form = form_of(config, schema);
-  if (form == Form::leaf || form_of(live, schema) != form) return config;
-  if (form != Form::map) return merge_items(live.get_array(), config.get_array(), schema);
-  json::object result = live.get_object();
-  for (const json::key_value_pair& member : config.get_object()) {
+json::object merge_members(const json::object& live, const json::object& config, const json::object& schema) {
+  json::object result = live;
+  for (const json::key_value_pair& member : config) {
     json::value* own = result.if_contains(member.key());
     if (own == nullptr) {
       result[member.key()] = member.value();
@@ -193,6 +197,13 @@ json::value merge(const json::value& live, const json::value& config, const json
     }
   }
   return result;
+}
+
+json::value merge(const json::value& live, const json::value& config, const json::object& schema) {
+  const Form form = form_of(config, schema);
+  if (form == Form::leaf || form_of(live, schema) != form) return config;
+  if (form != Form::map) return merge_items(live.get_array(), config.get_array(), schema);
+  return merge_members(live.get_object(), config.get_object(), schema);
 }
 
 void prune_value(json::value& value, const FieldSet& last, const FieldSet& kept, const json::object& schema) {
@@ -214,39 +225,61 @@ void prune_value(json::value& value, const FieldSet& last, const FieldSet& kept,
       }
     }
   } else if (json::array* array = value.if_array()) {
-    for (auto* item = array->begin(); item != array->end();) {
-      const std::string element = element_of(*item, schema);
+    json::array left;
+    for (json::value& item : *array) {
+      const std::string element = element_of(item, schema);
       const FieldSet* child = last.child(element);
-      if (child != nullptr && child->member && below(element).empty()) {
-        item = array->erase(item);
-        continue;
-      }
-      if (child != nullptr) prune_value(*item, *child, below(element), item_schema(schema));
-      ++item;
+      if (child != nullptr && child->member && below(element).empty()) continue;
+      if (child != nullptr) prune_value(item, *child, below(element), item_schema(schema));
+      left.push_back(std::move(item));
     }
+    *array = std::move(left);
   }
+}
+
+// Put together on the way back: names come from clients and may be long. Empty where all is declared.
+std::string undeclared_below(const json::value& value, const json::object& schema);
+
+std::string undeclared_member(const json::object& object, const json::object& schema) {
+  const bool open = !schema.contains("properties") || schema.contains("additionalProperties") ||
+                    bool_at(schema, {"x-kubernetes-preserve-unknown-fields"});
+  for (const json::key_value_pair& member : object) {
+    const auto at = [&member] { return fmt::format(".{}", std::string_view(member.key())); };
+    if (!open && declared(schema, member.key()) == nullptr) return at();
+    if (std::string found = undeclared_below(member.value(), member_schema(schema, member.key())); !found.empty())
+      return at() + found;
+  }
+  return {};
+}
+
+std::string undeclared_below(const json::value& value, const json::object& schema) {
+  if (const json::object* object = value.if_object()) return undeclared_member(*object, schema);
+  const json::array* array = value.if_array();
+  if (array == nullptr) return {};
+  for (const json::value& item : *array) {
+    std::string found = undeclared_below(item, item_schema(schema));
+    if (found.empty()) continue;
+    const std::string element = element_of(item, schema);
+    if (!element.starts_with("k:")) return found;
+    return printed_paths({.member = false, .children = {{element, {.member = true, .children = {}}}}})[0] + found;
+  }
+  return {};
 }
 
 }  // namespace
 
 FieldSet fields_of(const json::object& document, const json::object& schema) {
   FieldSet set;
-  collect(document, schema, set);
-  set.member = false;
+  collect_members(document, schema, set);
   return set;
 }
 
 Difference compare(const json::object& before, const json::object& after, const json::object& schema) {
-  Difference found;
-  const json::value a(before);
-  const json::value b(after);
-  Comparison(found).visit(&a, &b, schema);
-  for (FieldSet* set : {&found.added, &found.modified, &found.removed}) set->member = false;
-  return found;
+  return members_difference(before, after, schema);
 }
 
 json::object merged(const json::object& live, const json::object& config, const json::object& schema) {
-  return merge(live, config, schema).get_object();
+  return merge_members(live, config, schema);
 }
 
 void prune(json::object& document, const FieldSet& last, const FieldSet& kept, const json::object& schema) {
@@ -278,26 +311,8 @@ void add_embedded(json::value& value, const json::object& schema) {
   }
 }
 
-std::string undeclared_field(const json::value& value, const json::object& schema, const std::string& path) {
-  if (const json::object* object = value.if_object()) {
-    const bool open = !schema.contains("properties") || schema.contains("additionalProperties") ||
-                      bool_at(schema, {"x-kubernetes-preserve-unknown-fields"});
-    for (const json::key_value_pair& member : *object) {
-      std::string at = fmt::format("{}.{}", path, std::string_view(member.key()));
-      if (!open && declared(schema, member.key()) == nullptr) return at;
-      if (std::string found = undeclared_field(member.value(), member_schema(schema, member.key()), at); !found.empty())
-        return found;
-    }
-  } else if (const json::array* array = value.if_array()) {
-    for (const json::value& item : *array) {
-      const std::string element = element_of(item, schema);
-      std::string at = path;
-      if (element.starts_with("k:"))
-        at += printed_paths({.member = false, .children = {{element, {.member = true, .children = {}}}}})[0];
-      if (std::string found = undeclared_field(item, item_schema(schema), at); !found.empty()) return found;
-    }
-  }
-  return {};
+std::string undeclared_field(const json::object& document, const json::object& schema) {
+  return undeclared_member(document, schema);
 }
 
 }  // namespace sandbox

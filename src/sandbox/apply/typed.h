@@ -29,6 +29,6 @@ void prune(json::object& document, const FieldSet& last, const FieldSet& kept, c
 void add_embedded(json::value& value, const json::object& schema);
 
 // The first member of `document` that the schema does not describe, as ".spec.x"; "" if there is none.
-std::string undeclared_field(const json::value& value, const json::object& schema, const std::string& path = {});
+std::string undeclared_field(const json::object& document, const json::object& schema);
 
 }  // namespace sandbox

@@ -193,7 +193,12 @@ std::string Encoder::remove(std::uint64_t revision, const KindName& kind, std::s
 }
 
 base::Result<Contents> decode(std::string_view file) {
-  if (!file.starts_with(magic)) return base::fail("it is not a data file of address-sandbox");
+  if (!file.starts_with(magic)) {
+    const std::string_view first = file.substr(0, std::min(file.find('\n'), std::size_t{60}));
+    if (first.starts_with(magic.substr(0, magic.find_last_of(' ') + 1)))
+      return base::fail(fmt::format("it is of another version of address-sandbox: \"{}\"", first));
+    return base::fail("it is not a data file of address-sandbox");
+  }
   Replay replay;
   std::size_t at = magic.size();
   std::uint64_t ordinal = 0;
