@@ -190,6 +190,7 @@ class Process {
 
 int run(const Options& options) {
   allow_many_files();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk
   return Process(options).run();
 }
 
