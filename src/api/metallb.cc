@@ -5,6 +5,7 @@
 namespace kube::json {
 
 using api::BGPAdvertisement;
+using api::ConfigurationState;
 using api::IPAddressPool;
 using api::L2Advertisement;
 
@@ -31,6 +32,10 @@ bool read_pool_spec(Value& value, IPAddressPool& out, Trail& trail) {
 constexpr Resource pool_resource{"metallb.io", "v1beta1", "ipaddresspools", "IPAddressPool", true};
 constexpr Resource l2_resource{"metallb.io", "v1beta1", "l2advertisements", "L2Advertisement", true};
 constexpr Resource bgp_resource{"metallb.io", "v1beta1", "bgpadvertisements", "BGPAdvertisement", true};
+constexpr Resource state_resource{"metallb.io", "v1beta1", "configurationstates", "ConfigurationState", true};
+
+constexpr std::array state_status{field<&ConfigurationState::result>("result"),
+                                  field<&ConfigurationState::errorSummary>("errorSummary")};
 
 }  // namespace
 
@@ -50,6 +55,11 @@ struct Fields<BGPAdvertisement> {
   static constexpr std::array list{raw_field<&BGPAdvertisement::spec>("spec")};
 };
 
+template <>
+struct Fields<ConfigurationState> {
+  static constexpr std::array list{section<ConfigurationState, state_status>("status")};
+};
+
 }  // namespace kube::json
 
 namespace api {
@@ -66,6 +76,11 @@ const kube::Kind& L2Advertisement::kind() {
 
 const kube::Kind& BGPAdvertisement::kind() {
   static constexpr kube::Kind kind = kube::json::kind_of<BGPAdvertisement, kube::json::bgp_resource>();
+  return kind;
+}
+
+const kube::Kind& ConfigurationState::kind() {
+  static constexpr kube::Kind kind = kube::json::kind_of<ConfigurationState, kube::json::state_resource>();
   return kind;
 }
 

@@ -28,4 +28,12 @@ struct BGPAdvertisement : kube::Object {
   static const kube::Kind& kind();
 };
 
+// What one of MetalLB's processes thinks of the configuration as a whole: "controller", or "speaker-<node>". MetalLB
+// 0.15.3 and later.
+struct ConfigurationState : kube::Object {
+  std::string result;  // "Valid", "Invalid", "Unknown"
+  std::string errorSummary;
+  static const kube::Kind& kind();
+};
+
 }  // namespace api

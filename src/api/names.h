@@ -46,6 +46,8 @@ inline constexpr std::string_view ip_address = "metallb.drivers.local.sdn.cozyst
 inline constexpr std::string_view claim_namespace = "metallb.drivers.local.sdn.cozystack.io/claim-namespace";
 inline constexpr std::string_view claim_name = "metallb.drivers.local.sdn.cozystack.io/claim-name";
 inline constexpr std::string_view class_label = "metallb.drivers.local.sdn.cozystack.io/class";
+// On what is rendered for a class: its parameters.advertise as JSON, for when the class is gone and addresses are not.
+inline constexpr std::string_view advertise = "metallb.drivers.local.sdn.cozystack.io/advertise";
 // How often the driver has made MetalLB look at this Service again. Only that it changes matters.
 inline constexpr std::string_view touched = "metallb.drivers.local.sdn.cozystack.io/touched";
 inline constexpr std::string_view awaiting_pool = "iad-awaiting-claim";

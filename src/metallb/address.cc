@@ -1,5 +1,5 @@
-// Driver design §6 (the ledger's side of the handoff), §7 (conflict) and §8 (teardown): everything about one address
-// but its hold (address_holding.cc) and what is written on the workload (service.cc).
+// Driver design §6 (the ledger's side of the handoff) and §8 (teardown): everything about one address but its hold
+// (address_holding.cc), conflict and loss (address_conflict.cc) and what is written on the workload (service.cc).
 #include "metallb/address_pass.h"
 
 #include <algorithm>
@@ -29,6 +29,8 @@ using std::chrono::seconds;
 constexpr base::Duration k_reserve_patience = seconds(5);
 // How long a hold that is asked for may be missing until that is said: MetalLB needs a while when it has much to do.
 constexpr base::Duration k_silence = seconds(60);
+// The same where the pool does not have the address: the class needs much less to be rendered with it.
+constexpr base::Duration k_outside = seconds(10);
 
 bool is_ours(kube::View& view, const api::IPAddress& address) {
   if (address.meta.has_finalizer(api::metallb::teardown)) return true;
@@ -107,21 +109,6 @@ bool AddressPass::was_never_promised() {
   return true;
 }
 
-// Driver design §7: the attached Service, and one that carries our keys and is made to let go.
-bool AddressPass::is_authorised(const api::Service& other) const {
-  return &other == service_ || carries_our_keys(other);
-}
-
-// A Service of others that MetalLB lets show the address.
-const api::Service* AddressPass::intruder() {
-  const api::Service* found = nullptr;
-  view_.each<api::Service>(k_service_shown_index, ip_.to_string(), [&](const api::Service& other) {
-    if (other.meta.ns != context_.options.placeholder_namespace && !is_authorised(other)) found = &other;
-    return found == nullptr;
-  });
-  return found;
-}
-
 // From the moment that nobody shows the address until somebody of ours does.
 void AddressPass::observe_gap() {
   const bool held =
@@ -168,8 +155,9 @@ void AddressPass::reserve_while_unheld() {
       reserve(true, reason::held, "the address is held at MetalLB");
     return;
   }
-  if (silent >= k_silence) return say_that_it_is_unheld();
-  if (!handing_over_) plan_.then_look_after(k_silence - silent);
+  const base::Duration patience = is_in_pool() ? k_silence : k_outside;
+  if (silent >= patience) return say_that_it_is_unheld();
+  if (!handing_over_) plan_.then_look_after(patience - silent);
   if (unclaimed && !first_sight && off_market < k_reserve_patience)
     plan_.then_look_after(k_reserve_patience - off_market);
   if (first_sight || (unclaimed && off_market >= k_reserve_patience)) {
@@ -187,6 +175,11 @@ void AddressPass::say_that_it_is_unheld() {
     why = reason::hold_missing;
     message = "the address has no placeholder in the namespace " + context_.options.placeholder_namespace;
     if (!view_.refusal().empty()) message += ": " + view_.refusal();
+  } else if (!is_in_pool()) {
+    why = reason::outside_pool;
+    message = "the pool of class " + address_.className +
+              " does not have the address: another class or pool has it, or the class cannot be set up at MetalLB. See "
+              "the conditions of the class";
   }
   const auto* current = kube::find_condition(address_.conditions, api::condition::reserved);
   const bool is_said = current != nullptr && current->reason == why;
@@ -212,26 +205,12 @@ void AddressPass::reserve(bool held, std::string_view why, std::string message) 
   }
 }
 
-// Contract §6.6: Conflict is entered when somebody else shows the address, and handed back when nobody does any more
-// and the reservation is there. The core derives the rest.
-void AddressPass::judge_phase() {
-  const api::Service* other = intruder();
-  const bool out = address_.phase == api::phase::conflict || address_.phase == api::phase::lost;
-  if (out && other == nullptr && is_secured()) status_["phase"] = api::phase::pending;
-  if (other == nullptr || as_made_) return;
-  const std::string message =
-      "the address is in use by Service " + other->meta.ns + "/" + other->meta.name + " without a claim to it";
-  if (!out) {
-    status_["phase"] = api::phase::conflict;
-    tell({&resource(), "", address_.meta.name}, address_.meta.uid, reason::address_conflict, message);
-    tell({&services(), other->meta.ns, other->meta.name}, other->meta.uid, reason::address_conflict,
-         ip_.to_string() + " is reserved: this Service uses it without a claim to it");
-  }
-  reserve(false, reason::address_conflict, message);
-}
-
 void AddressPass::tell(kube::Ref regarding, const std::string& uid, std::string_view reason, std::string note) {
   notes_.push_back({std::move(regarding), uid, true, std::string(reason), "Hold", std::move(note), false});
+}
+
+void AddressPass::tell_once(kube::Ref regarding, const std::string& uid, std::string_view reason, std::string note) {
+  plan_.events.push_back({std::move(regarding), uid, true, std::string(reason), "Hold", std::move(note), true});
 }
 
 // One write on one object: its status first, since `Reserved` must be there before the core sees our finalizer.

@@ -112,8 +112,7 @@ void AddressPass::wait_for_pin() {
 
 // "A hold or a pin has not landed": no unassigned placeholder may exist while MetalLB could give the address to it.
 void AddressPass::publish_gap() {
-  const auto* pool = view_.get<api::IPAddressPool>(context_.options.metallb_namespace, pool_name(address_.className));
-  if (pool == nullptr || !pool_ranges(pool->addresses).contains(ip_)) return;
+  if (!is_in_pool()) return;
   if (is_taken() || release_stuck_) return;
   plan_.facts.push_back(gap_fact(address_.className, ip_.family()));
 }
@@ -126,8 +125,7 @@ bool AddressPass::is_shown_by_nobody() {
 bool AddressPass::is_taken() {
   bool taken = false;
   view_.each<api::Service>(k_service_shown_index, ip_.to_string(), [&](const api::Service& other) {
-    const bool ours = is_placeholder(other, context_.options.placeholder_namespace);
-    taken = !ours && !holds_.includes(other) && !is_authorised(other);
+    taken = !is_authorised(other, true);
     return !taken;
   });
   return taken;

@@ -1,5 +1,5 @@
-// One pass over one address, in its parts: address.cc (the ledger's side, teardown) and address_holding.cc (the hold
-// and the gap). Internal to the folder.
+// One pass over one address, in its parts: address.cc (the ledger's side, teardown), address_holding.cc (the hold and
+// the gap) and address_conflict.cc (Conflict and Lost). Internal to the folder.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -34,18 +34,29 @@ class AddressPass {
 
   // --- address.cc ---
   bool was_never_promised();
-  bool is_authorised(const api::Service& other) const;
-  const api::Service* intruder();
   void observe_gap();
   void clear_association();
   void reserve_while_unheld();
   void say_that_it_is_unheld();
   bool is_secured() const { return holds_.landed(ip_) || (attached_ && shown_); }
   void reserve(bool held, std::string_view why, std::string message);
-  void judge_phase();
+  // Rides on the status, if that is written; or sent once for each Service, whatever else happens.
   void tell(kube::Ref regarding, const std::string& uid, std::string_view reason, std::string note);
+  void tell_once(kube::Ref regarding, const std::string& uid, std::string_view reason, std::string note);
   void write_address();
   bool is_workload_letting_go();
+
+  // --- address_conflict.cc ---
+  // Driver design §7: phases Conflict and Lost, in and out.
+  void judge_phase();
+  bool is_authorised(const api::Service& other, bool may_be_detaching) const;
+  // Services of others that MetalLB lets show the address.
+  std::vector<const api::Service*> intruders();
+  void report_conflict(const std::vector<const api::Service*>& others);
+  void evict(const std::vector<const api::Service*>& others);
+  bool is_lost();
+  // The class's pool has the address.
+  bool is_in_pool();
 
   // --- address_holding.cc ---
   // Driver design §5: the hold exists, is what it should be, and is the only one.

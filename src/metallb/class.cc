@@ -16,6 +16,8 @@ constexpr std::string_view k_parameters_valid = "ParametersValid";
 constexpr std::string_view k_backend_ready = "BackendReady";
 // Passes in a row that failed before the status says so.
 constexpr int k_failures_to_report = 3;
+// How long MetalLB may refuse its configuration before that is said.
+constexpr base::Duration k_rejection_patience = std::chrono::seconds(5);
 
 // An object of the class's rendering, or the fact that somebody else has the name.
 template <class T>
@@ -33,6 +35,18 @@ void read(ClassPass& pass) {
   pass.pool = rendered<api::IPAddressPool>(pass, pass.foreign_pool);
   pass.l2 = rendered<api::L2Advertisement>(pass, pass.foreign_l2);
   pass.bgp = rendered<api::BGPAdvertisement>(pass, pass.foreign_bgp);
+  const auto recall = [&](const kube::Object* object) {
+    if (!pass.recorded && object != nullptr)
+      pass.recorded = parse_advertise(object->meta.annotations.get(api::metallb::advertise));
+  };
+  recall(pass.pool);
+  recall(pass.l2);
+  recall(pass.bgp);
+}
+
+// What cannot be read anew, since the class is gone or its parameters are no good, is as it was.
+const ClassParameters* advertising_as_before(const ClassPass& pass) {
+  return pass.recorded ? &*pass.recorded : nullptr;
 }
 
 // Why nothing can be written to MetalLB at all; the reason and the sentence.
@@ -86,18 +100,30 @@ bool is_last_pool_in_use(ClassPass& pass) {
   return !others && pass.view.count<api::Service>(k_served_index, "") > 0;
 }
 
-void tell_that_pool_is_kept(ClassPass& pass) {
+void tell_about_pool(ClassPass& pass, std::string_view reason, std::string action, std::string note) {
   pass.plan.events.push_back(
       {.regarding = {&api::IPAddressPool::kind().resource, pass.pool->meta.ns, pass.pool->meta.name},
        .regarding_uid = pass.pool->meta.uid,
        .warning = true,
-       .reason = std::string(reason::last_pool_kept),
-       .action = "Delete",
-       .note =
-           fmt::format("class {} is gone, but this is MetalLB's last pool: without any it would take the addresses of "
-                       "all Services it serves. It goes when there is another pool, or no such Service",
-                       pass.name),
+       .reason = std::string(reason),
+       .action = std::move(action),
+       .note = std::move(note),
        .once = true});
+}
+
+void tell_that_pool_is_kept(ClassPass& pass) {
+  tell_about_pool(
+      pass, reason::last_pool_kept, "Delete",
+      fmt::format("class {} is gone, but this is MetalLB's last pool: without any it would take the addresses of "
+                  "all Services it serves. It goes when there is another pool, or no such Service",
+                  pass.name));
+}
+
+void tell_that_nothing_is_advertised(ClassPass& pass) {
+  tell_about_pool(pass, reason::not_advertised, "Render",
+                  fmt::format("class {} is gone, and nothing is left that says how its addresses were advertised: they "
+                              "are held, but nobody announces them until the class is created again",
+                              pass.name));
 }
 
 void remove_rendering(ClassPass& pass) {
@@ -127,7 +153,10 @@ void serve_absent(ClassPass& pass) {
   }
   if (backend_obstacle(pass)) return;
   const Outsiders outsiders = find_outsiders(pass, pool_content(pass), true);
-  plan_rendering(pass, {kept_addresses(pass, outsiders), nullptr});
+  plan_rendering(pass, {kept_addresses(pass, outsiders), advertising_as_before(pass)});
+  const bool known = pass.recorded || pass.l2 != nullptr || pass.bgp != nullptr;
+  if (pass.pool != nullptr && !known && pass.view.available(api::L2Advertisement::kind()))
+    tell_that_nothing_is_advertised(pass);
 }
 
 // --- a class of ours ---
@@ -144,7 +173,7 @@ api::Saying judge_parameters(const ClassPass& pass, const std::optional<Overlap>
           notes.empty() ? "all parameters are understood" : notes};
 }
 
-std::string remarks(const ClassPass& pass, const Outsiders& outsiders, const Rendered& rendered) {
+std::string remarks(ClassPass& pass, const Outsiders& outsiders, const Rendered& rendered) {
   std::vector<std::string> sentences;
   if (pass.pool != nullptr) sentences.push_back(fmt::format("rendered as pool {}", pool_name(pass.name)));
   if (!outsiders.rendered.empty())
@@ -152,9 +181,33 @@ std::string remarks(const ClassPass& pass, const Outsiders& outsiders, const Ren
   if (!outsiders.left_out.empty())
     sentences.push_back(
         fmt::format("not held here, since another pool or class has them: {}", some_of(outsiders.left_out)));
+  if (const auto untracked = find_untracked(pass); !untracked.empty())
+    sentences.push_back(fmt::format("in use without a claim: {}", some_of(untracked)));
   if (rendered.aggregation_off)
     sentences.emplace_back("routes are not aggregated while addresses outside the ranges are kept");
   return join_sentences(sentences);
+}
+
+// In the words of a process of MetalLB's that has refused the configuration as a whole, ours or not: it works with an
+// older one, or with none after a restart. While pools and advertisements change, speakers refuse what is valid a
+// moment later.
+std::string rejection(ClassPass& pass) {
+  const api::ConfigurationState* first = nullptr;
+  if (pass.view.available(api::ConfigurationState::kind())) {
+    pass.view.each<api::ConfigurationState>(k_rejected_index, "", [&](const api::ConfigurationState& state) {
+      first = &state;
+      return false;
+    });
+  }
+  const base::Duration lasted = pass.view.since("rejected", first != nullptr);
+  if (first == nullptr) return "";
+  if (lasted < k_rejection_patience) {
+    pass.plan.then_look_after(k_rejection_patience - lasted);
+    return "";
+  }
+  const std::size_t all = pass.view.count<api::ConfigurationState>(k_rejected_index, "");
+  return fmt::format("MetalLB's {}{} refuses its whole configuration, and takes no change until that is mended: {}",
+                     first->meta.name, all > 1 ? fmt::format(" (and {} more)", all - 1) : "", first->errorSummary);
 }
 
 api::Saying judge_backend(ClassPass& pass, const std::optional<Overlap>& overlap, const Outsiders& outsiders,
@@ -197,6 +250,8 @@ api::Saying judge_backend(ClassPass& pass, const std::optional<Overlap>& overlap
       return unready(reason::metallb_missing, "the API server knows no BGPAdvertisement of metallb.io/v1beta1");
   }
   if (pass.pool == nullptr) return unready(reason::nothing_rendered, "nothing has been rendered yet");
+  if (std::string words = rejection(pass); !words.empty())
+    return unready(reason::configuration_rejected, std::move(words));
   return {k_backend_ready, "True", pass.wanted != nullptr ? reason::rendered : reason::kept_as_before,
           remarks(pass, outsiders, rendered)};
 }
@@ -214,7 +269,7 @@ void serve_own(ClassPass& pass) {
   if (!obstacle) {
     const auto addresses = pass.wanted != nullptr ? render_addresses(pass.wanted->pieces, outsiders.rendered)
                                                   : kept_addresses(pass, outsiders);
-    rendered = plan_rendering(pass, {addresses, pass.wanted});
+    rendered = plan_rendering(pass, {addresses, pass.wanted != nullptr ? pass.wanted : advertising_as_before(pass)});
   }
   // On the straight path the status is written once, when everything is in place; a single failure is no news.
   if (!rendered.settled && rendered.stubborn.empty() && pass.view.failures() < k_failures_to_report) return;

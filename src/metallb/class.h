@@ -46,15 +46,21 @@ std::string placeholder_bucket(std::string_view pool, base::Family family);
 inline constexpr std::string_view k_served_index = "served";
 kube::IndexSpec served_index(const ClassSettings& settings);
 
-// IPAddressClass "own-classes", bucket "": classes of our provisioner, oldest first.
-inline constexpr std::string_view k_own_classes_index = "own-classes";
-kube::IndexSpec own_classes_index();
+// Service "strangers": Services of MetalLB's class that were given an address of a pool and carry nothing of ours.
+// Bucket "<pool>".
+inline constexpr std::string_view k_strangers_index = "strangers";
+kube::IndexSpec strangers_index(const ClassSettings& settings);
+
+// IPAddressClass "class-overlap": classes of our provisioner whose parameters can be read, by the addresses they want
+// (overlap_index.h). `parameters` is a memo.
+inline constexpr std::string_view k_class_overlap_index = "class-overlap";
+kube::IndexSpec class_overlap_index(std::shared_ptr<ParameterCache> parameters);
 
 // Position of an address in a bucket: 32 hex digits, so that bytes sort as addresses of one family do.
 std::string address_order(const base::IpAddress& address);
 
-// The watches of IPAddressPool, L2Advertisement and BGPAdvertisement in MetalLB's namespace, complete with keys and
-// indexes. Optional kinds: MetalLB may be installed later.
+// The watches of IPAddressPool, L2Advertisement, BGPAdvertisement and ConfigurationState in MetalLB's namespace,
+// complete with keys and indexes. Optional kinds: MetalLB may be installed later.
 std::vector<kube::WatchSpec> metallb_watches(const ClassSettings& settings);
 
 // For WatchSpec::keys of classes and addresses. An address gives birth to its class's key too, so that a pool that was

@@ -1,11 +1,14 @@
 // What the class reconciler reads and who gives birth to its keys.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "api/metallb.h"
 #include "api/names.h"
 #include "metallb/association.h"
 #include "metallb/class.h"
 #include "metallb/class_pass.h"
+#include "metallb/overlap_index.h"
 #include "metallb/rendering.h"
 
 namespace metallb {
@@ -109,11 +112,24 @@ kube::IndexSpec served_index(const ClassSettings& settings) {
   return {std::string(k_served_index), entries};
 }
 
-kube::IndexSpec own_classes_index() {
-  return {std::string(k_own_classes_index), [](const kube::Object& object, Entries& entries) {
-            const auto& cls = static_cast<const api::IPAddressClass&>(object);
-            if (cls.provisioner == api::metallb::provisioner) entries.push_back({"", seniority(cls.meta)});
-          }};
+kube::IndexSpec strangers_index(const ClassSettings& settings) {
+  const auto entries = [settings](const kube::Object& object, Entries& out) {
+    const auto& service = static_cast<const api::Service&>(object);
+    if (service.type != "LoadBalancer" || service.ingress.empty()) return;
+    if (service.loadBalancerClass.value_or("") != settings.load_balancer_class) return;
+    if (is_ours(service, settings.placeholder_namespaces) || carries_our_keys(service)) return;
+    out.push_back({std::string(service.meta.annotations.get(api::metallb::allocated_from)), service.meta.name});
+  };
+  return {std::string(k_strangers_index), entries};
+}
+
+kube::IndexSpec class_overlap_index(std::shared_ptr<ParameterCache> parameters) {
+  const auto entries = [parameters = std::move(parameters)](const kube::Object& object, Entries& out) {
+    const auto& cls = static_cast<const api::IPAddressClass&>(object);
+    if (cls.provisioner != api::metallb::provisioner) return;
+    if (const auto parsed = parameters->get(cls.parameters); *parsed) add_overlap_entries((*parsed)->ranges, out);
+  };
+  return {std::string(k_class_overlap_index), entries};
 }
 
 std::vector<kube::WatchSpec> metallb_watches(const ClassSettings& settings) {
@@ -121,8 +137,21 @@ std::vector<kube::WatchSpec> metallb_watches(const ClassSettings& settings) {
   pools.indexes.push_back({std::string(k_pools_index), [](const kube::Object& object, Entries& entries) {
                              entries.push_back({"", object.meta.name});
                            }});
+  pools.indexes.push_back({std::string(k_pool_overlap_index), [](const kube::Object& object, Entries& entries) {
+                             const auto& pool = static_cast<const api::IPAddressPool&>(object);
+                             add_overlap_entries(pool_ranges(pool.addresses), entries);
+                           }});
+  kube::WatchSpec states;
+  states.kind = &api::ConfigurationState::kind();
+  states.ns = settings.metallb_namespace;
+  states.optional = true;
+  states.indexes.push_back({std::string(k_rejected_index), [](const kube::Object& object, Entries& entries) {
+                              const auto& state = static_cast<const api::ConfigurationState&>(object);
+                              const bool allocates = state.meta.name == "controller";
+                              if (state.result == "Invalid") entries.push_back({"", allocates ? "0" : "1"});
+                            }});
   return {std::move(pools), rendered_watch<api::L2Advertisement>(settings),
-          rendered_watch<api::BGPAdvertisement>(settings)};
+          rendered_watch<api::BGPAdvertisement>(settings), std::move(states)};
 }
 
 std::vector<kube::Rule> class_rules(const ClassSettings& settings) {
@@ -132,6 +161,7 @@ std::vector<kube::Rule> class_rules(const ClassSettings& settings) {
           {"metallb.io", "ipaddresspools", settings.metallb_namespace, all},
           {"metallb.io", "l2advertisements", settings.metallb_namespace, all},
           {"metallb.io", "bgpadvertisements", settings.metallb_namespace, all},
+          {"metallb.io", "configurationstates", settings.metallb_namespace, {"get", "list", "watch"}},
           {"", "namespaces", "", {"get", "list", "watch"}}};
 }
 

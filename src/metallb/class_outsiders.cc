@@ -2,11 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <tuple>
 
 #include "api/builtin.h"
+#include "api/holds.h"
 #include "api/names.h"
 #include "metallb/class_pass.h"
+#include "metallb/overlap_index.h"
+#include "metallb/reasons.h"
 
 namespace metallb {
 namespace {
@@ -75,34 +80,35 @@ class Elsewhere {
 
   // Another pool has it; or, for an address that is not held yet, another class wants it.
   bool contains(const IpAddress& ip, bool is_held) {
-    if (!read_) read();
-    if (ours_.contains(ip)) return false;
-    return pools_.contains(ip) || (!is_held && classes_.contains(ip));
+    if (!ours_) ours_ = pass_.pool == nullptr ? IpRangeSet() : pool_ranges(pass_.pool->addresses);
+    if (ours_->contains(ip)) return false;
+    IpRangeSet just_it;
+    just_it.add({ip, ip});
+    return is_in_other_pool(ip, just_it) || (!is_held && is_in_other_class(ip, just_it));
   }
 
  private:
-  void read() {
-    read_ = true;
-    if (pass_.pool != nullptr) ours_ = pool_ranges(pass_.pool->addresses);
-    pass_.view.each<api::IPAddressPool>(k_pools_index, "", [&](const api::IPAddressPool& pool) {
-      if (pool.meta.name != pool_name(pass_.name)) add(pools_, pool_ranges(pool.addresses));
-      return true;
-    });
-    pass_.view.each<api::IPAddressClass>(k_own_classes_index, "", [&](const api::IPAddressClass& other) {
-      if (other.meta.name == pass_.name) return true;
-      if (const auto parsed = pass_.cache.get(other.parameters); *parsed) add(classes_, (*parsed)->ranges);
-      return true;
+  bool is_in_other_pool(const IpAddress& ip, const IpRangeSet& just_it) {
+    const auto pools = overlap_candidates<api::IPAddressPool>(pass_.view, k_pool_overlap_index, just_it);
+    return std::ranges::any_of(pools, [&](const api::IPAddressPool* pool) {
+      if (pool->meta.name == pool_name(pass_.name)) return false;
+      const auto [known, fresh] = pools_.try_emplace(pool);
+      if (fresh) known->second = pool_ranges(pool->addresses);
+      return known->second.contains(ip);
     });
   }
-  static void add(IpRangeSet& set, const IpRangeSet& more) {
-    for (const IpRange& range : more.ranges()) set.add(range);
+  bool is_in_other_class(const IpAddress& ip, const IpRangeSet& just_it) {
+    const auto classes = overlap_candidates<api::IPAddressClass>(pass_.view, k_class_overlap_index, just_it);
+    return std::ranges::any_of(classes, [&](const api::IPAddressClass* other) {
+      if (other->meta.name == pass_.name) return false;
+      const auto parsed = pass_.cache.get(other->parameters);
+      return *parsed && (*parsed)->ranges.contains(ip);
+    });
   }
 
   ClassPass& pass_;
-  bool read_ = false;
-  IpRangeSet ours_;
-  IpRangeSet pools_;
-  IpRangeSet classes_;
+  std::optional<IpRangeSet> ours_;
+  std::map<const api::IPAddressPool*, IpRangeSet> pools_;  // as read in this pass
 };
 
 // What is in both.
@@ -161,8 +167,6 @@ bool goes_before_somewhere(const IpRangeSet& common, const Standing& a, const St
 
 }  // namespace
 
-std::string seniority(const kube::Meta& meta) { return fmt::format("{:020}/{}", meta.created, meta.uid); }
-
 Outsiders find_outsiders(ClassPass& pass, const IpRangeSet& ranges, bool held_only) {
   Outsiders result;
   Elsewhere elsewhere(pass);
@@ -191,48 +195,90 @@ Outsiders find_outsiders(ClassPass& pass, const IpRangeSet& ranges, bool held_on
   return result;
 }
 
+std::vector<IpAddress> find_untracked(ClassPass& pass) {
+  std::vector<IpAddress> found;
+  pass.view.each<api::Service>(k_strangers_index, pool_name(pass.name), [&](const api::Service& service) {
+    for (const std::string& text : service.ingress) {
+      const auto ip = IpAddress::parse(text);
+      if (!ip || pass.view.count<api::IPAddress>(api::k_by_value, ip->to_string()) != 0) continue;
+      found.push_back(*ip);
+      pass.plan.events.push_back(
+          {.regarding = {&api::Service::kind().resource, service.meta.ns, service.meta.name},
+           .regarding_uid = service.meta.uid,
+           .warning = true,
+           .reason = std::string(reason::untracked),
+           .action = "Render",
+           .note = fmt::format("{} is of class {} and in use without a claim: nobody keeps it for this Service",
+                               ip->to_string(), pass.name),
+           .once = true});
+    }
+    return true;
+  });
+  std::ranges::sort(found);
+  const auto repeated = std::ranges::unique(found);
+  found.erase(repeated.begin(), repeated.end());
+  return found;
+}
+
+namespace {
+
+// The older one keeps what two classes want.
+std::string seniority(const kube::Meta& meta) { return fmt::format("{:020}/{}", meta.created, meta.uid); }
+
+std::optional<Overlap> overlap_with_older_class(ClassPass& pass, const ClassParameters& parameters,
+                                                const Standing& own) {
+  auto classes = overlap_candidates<api::IPAddressClass>(pass.view, k_class_overlap_index, parameters.ranges);
+  std::ranges::sort(classes, {}, [](const api::IPAddressClass* cls) { return seniority(cls->meta); });
+  for (const api::IPAddressClass* other : classes) {
+    if (other->meta.name == pass.name) continue;
+    const auto parsed = pass.cache.get(other->parameters);
+    if (!*parsed) continue;
+    const IpRangeSet common = common_part(parameters.ranges, (*parsed)->ranges);
+    if (common.empty() || !goes_before_somewhere(common, standing_of(pass, *other), own)) continue;
+    return Overlap{fmt::format("{} overlaps with class {}, which is older: no address may be in two classes",
+                               entry_text(common.ranges().front()), other->meta.name),
+                   true};
+  }
+  return std::nullopt;
+}
+
+Overlap overlap_with_pool(ClassPass& pass, const api::IPAddressPool& pool, const IpRangeSet& common,
+                          const Standing& own) {
+  const std::string what = entry_text(common.ranges().front());
+  const auto owner = rendered_for(pool.meta);
+  const auto* other = owner ? pass.view.get<api::IPAddressClass>(*owner) : nullptr;
+  const bool lives = other != nullptr && other->provisioner == api::metallb::provisioner;
+  if (!owner) {
+    return {fmt::format("{} overlaps with the pool {}, which is not ours: no address may be in two pools", what,
+                        pool.meta.name),
+            true};
+  }
+  if (!lives) {
+    return {fmt::format("{} overlaps with the pool {}, which still holds addresses of the class {} that is gone: it "
+                        "will be rendered when they are",
+                        what, pool.meta.name, *owner),
+            false};
+  }
+  return {fmt::format("{} overlaps with the pool {} of class {}: it can be rendered when that class gives the "
+                      "addresses up",
+                      what, pool.meta.name, *owner),
+          goes_before_somewhere(common, standing_of(pass, *other), own)};
+}
+
+}  // namespace
+
 std::optional<Overlap> find_overlap(ClassPass& pass, const ClassParameters& parameters) {
-  std::optional<Overlap> found;
   const Standing own = standing_of(pass, *pass.cls);
   // What older classes want comes before what this one wants, rendered or not.
-  pass.view.each<api::IPAddressClass>(k_own_classes_index, "", [&](const api::IPAddressClass& other) {
-    if (other.meta.name == pass.name) return true;
-    const auto parsed = pass.cache.get(other.parameters);
-    if (!*parsed) return true;
-    const IpRangeSet common = common_part(parameters.ranges, (*parsed)->ranges);
-    if (!common.empty() && goes_before_somewhere(common, standing_of(pass, other), own)) {
-      found = {fmt::format("{} overlaps with class {}, which is older: no address may be in two classes",
-                           entry_text(common.ranges().front()), other.meta.name),
-               true};
-    }
-    return !found;
-  });
-  if (found) return found;
-  pass.view.each<api::IPAddressPool>(k_pools_index, "", [&](const api::IPAddressPool& pool) {
-    if (pool.meta.name == pool_name(pass.name)) return true;
-    const IpRangeSet common = common_part(parameters.ranges, pool_ranges(pool.addresses));
-    if (common.empty()) return true;
-    const auto owner = rendered_for(pool.meta);
-    const auto* other = owner ? pass.view.get<api::IPAddressClass>(*owner) : nullptr;
-    const bool lives = other != nullptr && other->provisioner == api::metallb::provisioner;
-    if (!owner) {
-      found = {fmt::format("{} overlaps with the pool {}, which is not ours: no address may be in two pools",
-                           entry_text(common.ranges().front()), pool.meta.name),
-               true};
-    } else if (!lives) {
-      found = {fmt::format("{} overlaps with the pool {}, which still holds addresses of the class {} that is gone: it "
-                           "will be rendered when they are",
-                           entry_text(common.ranges().front()), pool.meta.name, *owner),
-               false};
-    } else {
-      found = {fmt::format("{} overlaps with the pool {} of class {}: it can be rendered when that class gives the "
-                           "addresses up",
-                           entry_text(common.ranges().front()), pool.meta.name, *owner),
-               goes_before_somewhere(common, standing_of(pass, *other), own)};
-    }
-    return false;
-  });
-  return found;
+  if (auto found = overlap_with_older_class(pass, parameters, own)) return found;
+  auto pools = overlap_candidates<api::IPAddressPool>(pass.view, k_pool_overlap_index, parameters.ranges);
+  std::ranges::sort(pools, {}, [](const api::IPAddressPool* pool) { return std::string_view(pool->meta.name); });
+  for (const api::IPAddressPool* pool : pools) {
+    if (pool->meta.name == pool_name(pass.name)) continue;
+    const IpRangeSet common = common_part(parameters.ranges, pool_ranges(pool->addresses));
+    if (!common.empty()) return overlap_with_pool(pass, *pool, common, own);
+  }
+  return std::nullopt;
 }
 
 std::string some_of(const std::vector<IpAddress>& addresses) {

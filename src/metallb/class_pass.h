@@ -18,10 +18,11 @@
 
 namespace metallb {
 
+// IPAddressPool: all of MetalLB's namespace in bucket "", and by the addresses in them (overlap_index.h).
 inline constexpr std::string_view k_pools_index = "pools";
-
-// Position among classes: the older one keeps what two of them want.
-std::string seniority(const kube::Meta& meta);
+inline constexpr std::string_view k_pool_overlap_index = "pool-overlap";
+// ConfigurationState, bucket "": of those that reject the configuration; the allocating controller's first.
+inline constexpr std::string_view k_rejected_index = "rejected";
 
 // What a pass reads first, and what it comes to.
 struct ClassPass {
@@ -45,6 +46,8 @@ struct ClassPass {
   // The parameters can be read and overlap with nothing: what they say is to be rendered. Otherwise what is rendered
   // stays.
   const ClassParameters* wanted = nullptr;
+  // How what is rendered was wanted to be advertised, as it says itself; nothing but that. nullopt if it does not say.
+  std::optional<ClassParameters> recorded = {};
 };
 
 // An address that must stay in the pool although the wanted ranges do not contain it.
@@ -59,6 +62,10 @@ struct Outsiders {
 // Ledger addresses and assigned placeholders outside `ranges`. `held_only`: those that carry our finalizer, for a class
 // that is not there (any more) to tell that it is ours. Costs what lies outside, not what lies inside.
 Outsiders find_outsiders(ClassPass& pass, const base::IpRangeSet& ranges, bool held_only);
+
+// Addresses of the class's pool that Services use although the ledger does not know them (driver design §7). Each of
+// these Services is told once.
+std::vector<base::IpAddress> find_untracked(ClassPass& pass);
 
 // Why the wanted ranges cannot be rendered beside what others have.
 struct Overlap {

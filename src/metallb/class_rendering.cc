@@ -6,6 +6,7 @@
 
 #include "api/names.h"
 #include "metallb/class_pass.h"
+#include "metallb/overlap_index.h"
 
 namespace metallb {
 namespace {
@@ -19,21 +20,35 @@ constexpr base::Duration k_repair_refill = std::chrono::seconds(3);
 constexpr base::Duration k_stubborn_after = std::chrono::seconds(30);
 constexpr base::Duration k_stubborn_refill = std::chrono::minutes(10);
 
+// With how the class is advertised, unless that is not known.
+object marked_metadata(std::string_view ns, const std::string& class_name, const std::string& record) {
+  object metadata = rendered_metadata(ns, class_name);
+  if (record.empty()) return metadata;
+  object& annotations = metadata["annotations"].is_object() ? metadata["annotations"].get_object()
+                                                            : metadata["annotations"].emplace_object();
+  annotations[api::metallb::advertise] = record;
+  return metadata;
+}
+
 // What has to change about an object of ours: its spec, our marks, and owner references, through which the garbage
 // collector would take the pool with every live address when the class goes.
 object needed_patch(const kube::Meta& meta, const std::string& spec, const std::optional<object>& wanted_spec,
-                    const std::string& class_name) {
+                    const std::string& class_name, const std::string& record) {
   object patch;
   if (wanted_spec) {
     if (object spec_patch = difference(spec, *wanted_spec); !spec_patch.empty()) patch["spec"] = std::move(spec_patch);
   }
   object metadata;
-  const object marks = rendered_metadata(meta.ns, class_name);
+  const object marks = marked_metadata(meta.ns, class_name, record);
   const std::string label = class_label_value(class_name);
   if (meta.labels.get(api::metallb::class_label) != label) metadata["labels"] = marks.at("labels");
-  if (const auto* annotations = marks.if_contains("annotations");
-      annotations != nullptr && meta.annotations.get(api::metallb::class_label) != class_name)
-    metadata["annotations"] = *annotations;
+  if (const auto* annotations = marks.if_contains("annotations")) {
+    object missing;
+    for (const auto& [key, value] : annotations->get_object()) {
+      if (meta.annotations.get(key) != std::string_view(value.get_string())) missing[key] = value;
+    }
+    if (!missing.empty()) metadata["annotations"] = std::move(missing);
+  }
   if (!meta.owners.empty()) metadata["ownerReferences"] = nullptr;
   if (!metadata.empty()) patch["metadata"] = std::move(metadata);
   return patch;
@@ -41,12 +56,14 @@ object needed_patch(const kube::Meta& meta, const std::string& spec, const std::
 
 class Rendering {
  public:
-  Rendering(ClassPass& pass, Rendered& result) : pass_(pass), result_(result) {}
+  // `record`: how the class is to be advertised; "" if that is not known.
+  Rendering(ClassPass& pass, Rendered& result, std::string record)
+      : pass_(pass), result_(result), record_(std::move(record)) {}
 
   // Brings one object to its wanted spec, creating it if there is none. Returns whether it is so already.
   template <class T>
   bool keep(const T* current, const object& spec, const char* step) {
-    const bool differs = current == nullptr || !needed_patch(current->meta, current->spec, spec, pass_.name).empty();
+    const bool differs = current == nullptr || !patch_for(*current, spec).empty();
     if (!differs) {
       pass_.view.since(step, false);
       return true;
@@ -54,13 +71,17 @@ class Rendering {
     result_.settled = false;
     if (current == nullptr) {
       pass_.view.since(step, false);
-      object body{{"metadata", rendered_metadata(pass_.settings.metallb_namespace, pass_.name)}, {"spec", spec}};
+      object body{{"metadata", marked_metadata(pass_.settings.metallb_namespace, pass_.name, record_)}, {"spec", spec}};
       pass_.plan.writes.push_back(kube::create(T::kind().resource, std::move(body), step));
     } else if (may_repair(T::kind().resource.kind, step)) {
-      pass_.plan.writes.push_back(kube::patch(T::kind().resource, *current,
-                                              needed_patch(current->meta, current->spec, spec, pass_.name), step));
+      pass_.plan.writes.push_back(kube::patch(T::kind().resource, *current, patch_for(*current, spec), step));
     }
     return false;
+  }
+
+  template <class T>
+  object patch_for(const T& current, const object& spec) const {
+    return needed_patch(current.meta, current.spec, spec, pass_.name, record_);
   }
 
   // The advertisement stays as it is but for the aggregation, which the pool's next state does not allow.
@@ -99,6 +120,7 @@ class Rendering {
 
   ClassPass& pass_;
   Rendered& result_;
+  const std::string record_;
 };
 
 std::vector<base::IpRange> readable(const std::vector<std::string>& addresses) {
@@ -109,13 +131,14 @@ std::vector<base::IpRange> readable(const std::vector<std::string>& addresses) {
   return entries;
 }
 
-bool pool_differs(const ClassPass& pass, const object& spec) {
-  return pass.pool == nullptr || !needed_patch(pass.pool->meta, pass.pool->spec, spec, pass.name).empty();
+// Whether the entries will be others than they are.
+bool entries_differ(const ClassPass& pass, const object& spec) {
+  return pass.pool == nullptr || !difference(pass.pool->spec, spec).empty();
 }
 
 // What a pass is about to add to a pool is published until the answer is known: the stores show it only then, and
-// nobody may plan the same addresses into another pool meanwhile.
-constexpr std::string_view k_growing_bucket = "class-pools-growing";
+// nobody may plan the same addresses into another pool meanwhile. Filed by address, so that nobody reads all of it.
+std::string growing_bucket(const std::string& bucket) { return "class-pools-growing/" + bucket; }
 
 // What the pool would get that it does not have.
 base::IpRangeSet added_by(const ClassPass& pass, const std::vector<std::string>& addresses) {
@@ -128,19 +151,23 @@ base::IpRangeSet added_by(const ClassPass& pass, const std::vector<std::string>&
 
 bool is_being_added_elsewhere(ClassPass& pass, const base::IpRangeSet& added) {
   bool found = false;
-  if (added.empty()) return found;
-  pass.view.each_fact(k_growing_bucket, [&](std::string_view class_name, const kube::FactBucket::Value& entry) {
-    const auto range = class_name.starts_with(pass.name + "/") ? std::nullopt : pool_entry(entry.value);
-    found = range && added.intersects(*range);
-    return !found;
-  });
+  for (const base::IpRange& range : added.ranges()) {
+    for (const std::string& bucket : buckets_to_search(range)) {
+      pass.view.each_fact(growing_bucket(bucket), [&](std::string_view, const kube::FactBucket::Value& entry) {
+        const auto other = entry.publisher.name == pass.name ? std::nullopt : pool_entry(entry.value);
+        found = found || (other && added.intersects(*other));
+        return !found;
+      });
+    }
+  }
   return found;
 }
 
 void announce(ClassPass& pass, const base::IpRangeSet& added) {
   for (const base::IpRange& range : added.ranges()) {
-    std::string text = entry_text(range);
-    pass.plan.facts.push_back({std::string(k_growing_bucket), pass.name + "/" + text, text, {}});
+    const std::string text = entry_text(range);
+    for (const std::string& bucket : overlap_buckets(range))
+      pass.plan.facts.push_back({growing_bucket(bucket), text, text, {}});
   }
 }
 
@@ -186,11 +213,11 @@ void plan_advertisements(ClassPass& pass, Rendering& rendering, Rendered& result
 
 Rendered plan_rendering(ClassPass& pass, const Wanted& wanted) {
   Rendered result;
-  Rendering rendering(pass, result);
+  Rendering rendering(pass, result, wanted.advertise == nullptr ? "" : advertise_text(*wanted.advertise));
   if (wanted.addresses.empty()) return result;
   const object spec = pool_spec(wanted.addresses);
   const Aggregation limits = aggregation_limits(readable(wanted.addresses));
-  const bool pool_changes = !pass.foreign_pool && pool_differs(pass, spec);
+  const bool pool_changes = !pass.foreign_pool && entries_differ(pass, spec);
   if (wanted.advertise != nullptr)
     plan_advertisements(pass, rendering, result, *wanted.advertise, limits, pool_changes);
   // Speakers refuse an aggregation that is wider than an entry of the pool, and with it their whole configuration: the

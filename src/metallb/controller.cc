@@ -24,10 +24,10 @@ ClassSettings class_settings(const Options& options) {
   return {options.metallb_namespace, {options.placeholder_namespace}, options.load_balancer_class};
 }
 
-kube::WatchSpec watch_classes() {
+kube::WatchSpec watch_classes(const Context& context) {
   kube::WatchSpec watch;
   watch.kind = &api::IPAddressClass::kind();
-  watch.indexes = {own_classes_index()};
+  watch.indexes = {class_overlap_index(context.parameters)};
   watch.keys = [](const kube::Object& object, Keys& keys) {
     add_class_key(static_cast<const api::IPAddressClass&>(object), keys);
   };
@@ -76,6 +76,7 @@ kube::WatchSpec watch_services(const Options& options, const ClassSettings& sett
   watch.indexes = service_indexes(options);
   watch.indexes.push_back(placeholder_pool_index(settings));
   watch.indexes.push_back(served_index(settings));
+  watch.indexes.push_back(strangers_index(settings));
   watch.keys = [options](const kube::Object& object, Keys& keys) {
     const auto& service = static_cast<const api::Service&>(object);
     if (is_placeholder(service, options.placeholder_namespace)) {
@@ -124,7 +125,7 @@ kube::Controller controller(const Options& options) {
   kube::Controller driver;
   driver.name = "metallb-iad";
   driver.lease_name = api::driver_lease;
-  driver.watches = {watch_classes(), watch_claims(), watch_addresses(), watch_services(options, settings),
+  driver.watches = {watch_classes(*context), watch_claims(), watch_addresses(), watch_services(options, settings),
                     watch_namespaces(options)};
   for (kube::WatchSpec& watch : metallb_watches(settings)) driver.watches.push_back(std::move(watch));
 

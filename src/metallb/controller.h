@@ -29,6 +29,8 @@ struct Options {
   // How long what a backup tool made again waits for what belongs to it (contract §9); not more than
   // api::k_longest_restore.
   base::Duration restore_grace = api::k_restore_grace;
+  // Whether MetalLB is made to take reserved addresses from Services that use them without a claim.
+  bool evict_intruders = false;
   // No allocation placeholder is created while this many placeholders exist; each costs a ClusterIP. 0 = no limit.
   std::size_t max_placeholders = 0;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 
 #include "metallb/parameters_read.h"
 #include "metallb/rendering.h"
@@ -78,6 +79,33 @@ ParsedParameters parse_parameters(std::string_view json) {
   if (!report.problems.empty()) return std::unexpected(std::move(report.problems));
   result.notes = std::move(report.notes);
   return result;
+}
+
+std::string advertise_text(const ClassParameters& parameters) {
+  boost::json::object advertise;
+  if (parameters.l2) {
+    boost::json::object l2 = l2_spec("", *parameters.l2);
+    l2.erase("ipAddressPools");
+    advertise["l2"] = std::move(l2);
+  }
+  if (parameters.bgp) {
+    boost::json::object bgp = bgp_spec("", *parameters.bgp, effective_aggregation(*parameters.bgp, {}));
+    bgp.erase("ipAddressPools");
+    if (!parameters.bgp->aggregation_length) bgp.erase("aggregationLength");
+    if (!parameters.bgp->aggregation_length_v6) bgp.erase("aggregationLengthV6");
+    advertise["bgp"] = std::move(bgp);
+  }
+  return boost::json::serialize(advertise);
+}
+
+std::optional<ClassParameters> parse_advertise(std::string_view json) {
+  boost::system::error_code error;
+  boost::json::value document = json.empty() ? boost::json::value() : boost::json::parse(json, error);
+  if (error || !document.is_object()) return std::nullopt;
+  Report report;
+  ClassParameters result;
+  reading::read_advertise({{"advertise", std::move(document)}}, result, report);
+  return report.problems.empty() ? std::optional(std::move(result)) : std::nullopt;
 }
 
 std::string join_sentences(const std::vector<std::string>& sentences) {

@@ -70,6 +70,11 @@ using ParsedParameters = std::expected<ClassParameters, Problems>;
 // `json` is the text of spec.parameters, "" where it is absent. All problems are reported, not only the first.
 ParsedParameters parse_parameters(std::string_view json);
 
+// parameters.advertise alone, as canonical JSON: "{}" for neither way.
+std::string advertise_text(const ClassParameters& parameters);
+// Reads that back, l2 and bgp only; nullopt if it is no such text.
+std::optional<ClassParameters> parse_advertise(std::string_view json);
+
 // "a; b; c", cut to what a condition's message takes.
 std::string join_sentences(const std::vector<std::string>& sentences);
 

@@ -21,9 +21,11 @@ inline constexpr std::string_view pool_overlap = "PoolOverlap";
 inline constexpr std::string_view pool_terminating = "PoolTerminating";
 inline constexpr std::string_view not_kept = "NotKept";
 inline constexpr std::string_view write_refused = "WriteRefused";
+inline constexpr std::string_view configuration_rejected = "ConfigurationRejected";
 
-// Event about the pool of a class that is gone.
+// Events about the pool of a class that is gone.
 inline constexpr std::string_view last_pool_kept = "LastPoolKept";
+inline constexpr std::string_view not_advertised = "NotAdvertised";
 
 // Condition Provisioning of a claim (contract §6.8). The straight path writes none.
 inline constexpr std::string_view provisioned = "Provisioned";
@@ -44,9 +46,13 @@ inline constexpr std::string_view held = "Held";
 inline constexpr std::string_view awaiting_backend = "AwaitingBackend";
 inline constexpr std::string_view duplicate = "DuplicateAddress";
 inline constexpr std::string_view hold_missing = "HoldMissing";
+inline constexpr std::string_view outside_pool = "OutsidePool";
 
 // Events about an address and about the Service that shows it.
 inline constexpr std::string_view address_conflict = "AddressConflict";
+inline constexpr std::string_view address_lost = "AddressLost";
+inline constexpr std::string_view evicted = "IntruderEvicted";
+inline constexpr std::string_view untracked = "UntrackedAddress";
 
 // Events about Services.
 inline constexpr std::string_view associated = "Associated";
@@ -64,6 +70,5 @@ inline constexpr std::string_view pool_conflict = "PoolConflict";
 inline constexpr std::string_view pin_conflict = "PinConflict";
 inline constexpr std::string_view sharing_key_set = "SharingKeySet";
 inline constexpr std::string_view different_classes = "DifferentClasses";
-inline constexpr std::string_view address_lost = "AddressLost";
 
 }  // namespace metallb::reason

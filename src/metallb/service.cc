@@ -435,11 +435,19 @@ class ServicePass {
     plan_.writes.push_back(kube::patch(services(), service_, {{"metadata", std::move(metadata)}}, "detach-release"));
   }
 
+  // By a pin of its own: it would get the address in the first gap, as it may have done before it was evicted.
+  bool asks_for_reserved() {
+    return std::ranges::any_of(pinned(service_), [&](const base::IpAddress& ip) {
+      return view_.count<api::IPAddress>(k_address_value_index, ip.to_string()) != 0;
+    });
+  }
+
   // The last step of detaching: the pool annotation goes, if the claim annotation is gone and the address too.
   void tidy() {
     if (!plan_.writes.empty() || service_.meta.deleting || !mine_.empty() || carries_our_keys(service_)) return;
     if (!claim_name_of(service_).empty() || !at_risk().empty()) return;
     if (service_.meta.annotations.get(api::metallb::pool) != api::metallb::awaiting_pool) return;
+    if (asks_for_reserved()) return;
     plan_.writes.push_back(kube::patch(
         services(), service_,
         {{"metadata", json::object{{"annotations", json::object{{api::metallb::pool, nullptr}}}}}}, "detach-tidy"));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/builtin.h"
+#include "api/holds.h"
 #include "api/ipam.h"
 #include "api/metallb.h"
 #include "api/names.h"
@@ -33,17 +34,21 @@ inline kube::Controller class_controller() {
     c.watches.push_back(std::move(watch));
     return c.watches.back();
   };
-  add(api::IPAddressClass::kind(), {own_classes_index()}).keys = [](const kube::Object& o,
-                                                                    std::vector<kube::Key>& keys) {
+  const auto parameters = std::make_shared<ParameterCache>();
+  add(api::IPAddressClass::kind(), {class_overlap_index(parameters)}).keys = [](const kube::Object& o,
+                                                                                std::vector<kube::Key>& keys) {
     add_class_key(static_cast<const api::IPAddressClass&>(o), keys);
   };
-  add(api::IPAddress::kind(), {ledger_index()}).keys = [](const kube::Object& o, std::vector<kube::Key>& keys) {
+  std::vector<kube::IndexSpec> ledger = api::holding_indexes();
+  ledger.push_back(ledger_index());
+  add(api::IPAddress::kind(), std::move(ledger)).keys = [](const kube::Object& o, std::vector<kube::Key>& keys) {
     add_class_key(static_cast<const api::IPAddress&>(o), keys);
   };
-  add(api::Service::kind(), {placeholder_pool_index(settings()), served_index(settings())});
+  add(api::Service::kind(),
+      {placeholder_pool_index(settings()), served_index(settings()), strangers_index(settings())});
   add(api::Namespace::kind(), {});
   for (kube::WatchSpec& watch : metallb_watches(settings())) c.watches.push_back(std::move(watch));
-  const auto reconciler = std::make_shared<ClassReconciler>(settings(), std::make_shared<ParameterCache>());
+  const auto reconciler = std::make_shared<ClassReconciler>(settings(), parameters);
   c.reconcilers.push_back(
       {std::string(k_class_reconciler),
        [reconciler](const kube::Key& key, kube::View& view) { return reconciler->reconcile(key, view); }, 0});
@@ -61,6 +66,13 @@ class ClassWorld {
     world.sync(api::IPAddressPool::kind());
     world.sync(api::L2Advertisement::kind());
     world.sync(api::BGPAdvertisement::kind());
+  }
+  // What a process of MetalLB's says about the configuration, in versions that do.
+  void put_state(std::string_view name, std::string_view result, std::string_view error = "") {
+    if (!world.store(api::ConfigurationState::kind()).synced()) world.sync(api::ConfigurationState::kind());
+    world.put<api::ConfigurationState>(fmt::format(
+        R"({{"metadata":{{"name":"{}","namespace":"metallb-system"}},"status":{{"result":"{}","errorSummary":"{}"}}}})",
+        name, result, error));
   }
   void put_namespace(std::string_view phase) {
     world.put<api::Namespace>(

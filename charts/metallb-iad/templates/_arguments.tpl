@@ -15,6 +15,9 @@
 {{- end }}
 - --max-placeholders={{ int .Values.maxPlaceholders }}
 - --detach-timeout={{ .Values.detachTimeout }}
+{{- if .Values.evictIntruders }}
+- --evict-intruders
+{{- end }}
 {{- end -}}
 
 {{/* "true" if the policy for the first address is wanted and the API server has such policies. */}}
