@@ -56,6 +56,10 @@ class Backend {
   // Ends the scenario. Keeps its logs in a folder of that name if it failed.
   virtual void end(const std::string& scenario, bool failed) = 0;
 
+  // What the driver's command line has besides the usual; one that runs with others is ended.
+  virtual base::Result<void> set_driver_flags(const std::vector<std::string>& flags) = 0;
+  // Whether MetalLB's admission webhook is asked; it answers while MetalLB runs.
+  virtual base::Result<void> set_webhook(bool on) = 0;
   // Makes exactly these run; already running ones are left alone.
   virtual base::Result<void> run_only(const std::vector<Process>& processes) = 0;
   virtual bool running(Process process) = 0;

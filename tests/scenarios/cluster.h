@@ -17,8 +17,11 @@ class Cluster {
   // A new namespace "prefix-<number>", with the next number that is free (those of an earlier run may still be on their
   // way out).
   base::Result<std::string> make_namespace(const std::string& prefix, int number);
-  // An object to remove at the end, besides those of our own kinds.
-  void remember(const Target& target) { created_.push_back(target); }
+  // An object to remove at the end, besides those of our own kinds. Rights stay: those that go with a namespace are put
+  // back for the next scenario, too.
+  void remember(const Target& target) {
+    if (target.resource->group != "rbac.authorization.k8s.io") created_.push_back(target);
+  }
 
   // Deletes what the scenario may have made and waits until it is gone. "" or what is still there; that is then removed
   // by force. `forgiving`: not all controllers run, so finalizers are stripped at once.

@@ -43,13 +43,14 @@ class ControllerProcess final : public sandbox::Actor {
   kube::Loop loop_;
 };
 
-sandbox::World::Factory factory_of(Process process, sandbox::MetalLbOptions::Version version) {
-  return [process, version](sandbox::Habitat& habitat) -> std::unique_ptr<sandbox::Actor> {
+sandbox::World::Factory factory_of(Process process, const metallb::Options& driver,
+                                   sandbox::MetalLbOptions::Version version) {
+  return [process, driver, version](sandbox::Habitat& habitat) -> std::unique_ptr<sandbox::Actor> {
     switch (process) {
       case Process::core:
         return std::make_unique<ControllerProcess>(habitat, core::controller());
       case Process::driver:
-        return std::make_unique<ControllerProcess>(habitat, metallb::controller({}));
+        return std::make_unique<ControllerProcess>(habitat, metallb::controller(driver));
       case Process::metallb:
         break;
     }
@@ -84,16 +85,12 @@ void MemoryBackend::new_world() {
   sandbox::WorldOptions options;
   options.seed = options_.seed;
   started_.clear();
+  webhook_.reset();
   world_ = std::make_unique<sandbox::World>(options);
   auto& server = world_->server();
   server.load_crds(std::filesystem::path(options_.sources) / "crds");
   server.load_metallb_crds();
-  for (const auto* ns : {"default", "metallb-system", "metallb-iad-system"}) {
-    server.put_raw(fmt::format(
-        R"({{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{}"}},"spec":{{"finalizers":["kubernetes"]}},)"
-        R"("status":{{"phase":"Active"}}}})",
-        ns));
-  }
+  for (const auto* ns : {"default", "metallb-system", "metallb-iad-system"}) put_namespace(ns);
   server.set_authorizer([this](const sandbox::Access& access) {
     const auto rights = rights_.find(access.user);
     if (rights == rights_.end() ||
@@ -103,6 +100,13 @@ void MemoryBackend::new_world() {
         fmt::format("forbidden: {} {} {} {}/{}", access.user, access.verb, access.resource, access.ns, access.name));
     return false;
   });
+}
+
+void MemoryBackend::put_namespace(std::string_view name) {
+  world_->server().put_raw(fmt::format(
+      R"({{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{}"}},"spec":{{"finalizers":["kubernetes"]}},)"
+      R"("status":{{"phase":"Active"}}}})",
+      name));
 }
 
 kube::Answer MemoryBackend::send(std::string_view user, const kube::Request& request) {
@@ -125,6 +129,21 @@ bool MemoryBackend::running(Process process) {
   return started_.contains(process) && world_->running(std::string(to_string(process)));
 }
 
+base::Result<void> MemoryBackend::set_driver_flags(const std::vector<std::string>& flags) {
+  driver_options_ = {};
+  for (const std::string& flag : flags) {
+    if (flag != "--evict-intruders") return base::fail(flag + " is not known here; add it to memory_backend.cc");
+    driver_options_.evict_intruders = true;
+  }
+  return {};
+}
+
+base::Result<void> MemoryBackend::set_webhook(bool on) {
+  webhook_ = on ? std::make_unique<sandbox::MetalLbWebhook>(world_->server()) : nullptr;
+  if (on) webhook_->set_down(!running(Process::metallb));
+  return {};
+}
+
 base::Result<void> MemoryBackend::run_only(const std::vector<Process>& processes) {
   for (const auto process : {Process::core, Process::driver, Process::metallb}) {
     const bool wanted = std::ranges::find(processes, process) != processes.end();
@@ -134,13 +153,22 @@ base::Result<void> MemoryBackend::run_only(const std::vector<Process>& processes
   return {};
 }
 
+// As whoever installs it does: definitions and namespace, should they be gone.
+void MemoryBackend::install_metallb() {
+  auto& server = world_->server();
+  if (world_->get("/apis/metallb.io/v1beta1/ipaddresspools").empty()) server.load_metallb_crds();
+  if (world_->get("/api/v1/namespaces/metallb-system").empty()) put_namespace("metallb-system");
+  if (webhook_ != nullptr) webhook_->set_down(false);
+}
+
 base::Result<void> MemoryBackend::start(Process process) {
   const std::string name(to_string(process));
   if (running(process)) return {};
+  if (process == Process::metallb) install_metallb();
   if (started_.insert(process).second) {
     const auto version =
         options_.metallb == "0.15" ? sandbox::MetalLbOptions::Version::v0_15 : sandbox::MetalLbOptions::Version::v0_16;
-    world_->start(name, name, factory_of(process, version));
+    world_->start(name, name, factory_of(process, driver_options_, version));
   } else {
     world_->restart(name);
   }
@@ -155,6 +183,7 @@ base::Result<void> MemoryBackend::start(Process process) {
 base::Result<void> MemoryBackend::stop(Process process, bool kill) {
   const std::string name(to_string(process));
   if (!running(process)) return {};
+  if (process == Process::metallb && webhook_ != nullptr) webhook_->set_down(true);
   auto* actor = dynamic_cast<ControllerProcess*>(world_->actor(name));
   if (actor && !kill) {
     bool drained = false;

@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "metallb/controller.h"
+#include "sandbox/metallb.h"
 #include "sandbox/world.h"
 #include "scenarios/backend.h"
 #include "scenarios/rbac.h"
@@ -30,6 +32,8 @@ class MemoryBackend : public Backend {
   void let_pass(base::Duration time) override;
   base::Result<void> begin(const std::string& scenario) override;
   void end(const std::string& scenario, bool failed) override;
+  base::Result<void> set_driver_flags(const std::vector<std::string>& flags) override;
+  base::Result<void> set_webhook(bool on) override;
   base::Result<void> run_only(const std::vector<Process>& processes) override;
   bool running(Process process) override;
   base::Result<void> start(Process process) override;
@@ -42,9 +46,13 @@ class MemoryBackend : public Backend {
 
  private:
   explicit MemoryBackend(MemoryOptions options);
+  void put_namespace(std::string_view name);
+  void install_metallb();
   void new_world();
 
   MemoryOptions options_;
+  metallb::Options driver_options_;
+  std::unique_ptr<sandbox::MetalLbWebhook> webhook_;
   std::map<std::string, Rights, std::less<>> rights_;  // by user
   std::unique_ptr<sandbox::World> world_;
   std::set<Process> started_;  // once in this world

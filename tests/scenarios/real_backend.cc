@@ -196,6 +196,19 @@ bool RealBackend::running(Process process) {
   return child != children_.end() && child->second->running();
 }
 
+base::Result<void> RealBackend::set_driver_flags(const std::vector<std::string>& flags) {
+  if (flags == driver_flags_) return {};
+  driver_flags_ = flags;
+  return stop(Process::driver, false);
+}
+
+base::Result<void> RealBackend::set_webhook(bool on) {
+  if (on == webhook_) return {};
+  if (on && sandbox_ != nullptr) return base::fail("the sandbox has no webhook of MetalLB's");
+  webhook_ = on;
+  return stop(Process::metallb, false);
+}
+
 base::Result<void> RealBackend::run_only(const std::vector<Process>& processes) {
   for (const auto process : {Process::core, Process::driver, Process::metallb}) {
     const bool wanted = std::ranges::find(processes, process) != processes.end();
@@ -219,7 +232,11 @@ base::Result<void> RealBackend::start(Process process) {
 }
 
 base::Result<void> RealBackend::start_metallb() {
-  if (sandbox_ == nullptr) return plane({"metallb", options_.plane, options_.metallb});
+  if (sandbox_ == nullptr) {
+    std::vector<std::string> arguments{"metallb", options_.plane, options_.metallb};
+    if (webhook_) arguments.emplace_back("--webhook");
+    return plane(arguments);
+  }
   auto child =
       Child::start({options_.sandbox, "part", "metallb", "--kubeconfig=" + options_.plane + "/metallb.kubeconfig",
                     "--metallb-version=" + options_.metallb},
@@ -248,6 +265,7 @@ base::Result<void> RealBackend::start_controller(Process process) {
       fmt::format("--leader-election-namespace={}", lease_of(process).ns),
       "--log-level=debug",
   };
+  if (!core) argv.insert(argv.end(), driver_flags_.begin(), driver_flags_.end());
   auto child = Child::start(argv, log_of(process));
   if (!child) return base::fail(child.error().message);
   auto& started = children_[process] = std::move(*child);

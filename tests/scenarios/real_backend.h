@@ -39,6 +39,8 @@ class RealBackend : public Backend {
   void let_pass(base::Duration time) override;
   base::Result<void> begin(const std::string& scenario) override;
   void end(const std::string& scenario, bool failed) override;
+  base::Result<void> set_driver_flags(const std::vector<std::string>& flags) override;
+  base::Result<void> set_webhook(bool on) override;
   base::Result<void> run_only(const std::vector<Process>& processes) override;
   bool running(Process process) override;
   base::Result<void> start(Process process) override;
@@ -60,6 +62,8 @@ class RealBackend : public Backend {
   base::Result<void> wait_until(const std::string& what, base::Duration patience, const std::function<bool()>& reached);
 
   RealOptions options_;
+  std::vector<std::string> driver_flags_;
+  bool webhook_ = false;
   std::string name_;
   AuditLog audit_;
   std::map<std::string, std::unique_ptr<HttpClient>, std::less<>> clients_;

@@ -23,6 +23,7 @@ const std::vector<kube::Resource>& known_resources() {
       {"metallb.io", "v1beta1", "ipaddresspools", "IPAddressPool", true},
       {"metallb.io", "v1beta1", "l2advertisements", "L2Advertisement", true},
       {"metallb.io", "v1beta1", "bgpadvertisements", "BGPAdvertisement", true},
+      {"metallb.io", "v1beta1", "configurationstates", "ConfigurationState", true},
       {"coordination.k8s.io", "v1", "leases", "Lease", true},
       {"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", true},
       {"apps", "v1", "deployments", "Deployment", true},

@@ -46,7 +46,8 @@ class Reader {
   base::Result<Scenario> scenario(const json::object& document) {
     if (auto known = only_members(document, {"apiVersion", "kind", "metadata", "spec"}); !known) return fail(known);
     const auto& spec = document.at("spec").as_object();
-    auto known = only_members(spec, {"description", "needs", "only", "namespaces", "bindings", "steps"});
+    auto known = only_members(spec, {"description", "needs", "only", "driverFlags", "webhook", "takesRights",
+                                     "namespaces", "bindings", "steps"});
     if (!known) return fail(known);
     Scenario out;
     const auto& metadata = document.at("metadata").as_object();
@@ -59,6 +60,13 @@ class Reader {
     }
     if (!spec.contains("needs")) out.needs = {Process::core, Process::driver, Process::metallb};
     out.only = texts(spec, "only");
+    out.driver_flags = texts(spec, "driverFlags");
+    const auto is_set = [&](std::string_view key) {
+      const auto* value = spec.if_contains(key);
+      return value != nullptr && value->is_bool() && value->get_bool();
+    };
+    out.webhook = is_set("webhook");
+    out.takes_rights = is_set("takesRights");
     out.namespaces = texts(spec, "namespaces");
     read_bindings(spec, out.bindings);
     for (const auto& item : spec.at("steps").as_array()) {

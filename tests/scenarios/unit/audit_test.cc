@@ -69,5 +69,16 @@ TEST_F(Audit, BreachesAreToldOnce) {
   EXPECT_THAT(log_.take_breaches(), testing::IsEmpty());
 }
 
+TEST_F(Audit, WhatSomethingElseThanRightsForbidsIsNoBreach) {
+  std::string refused = line("driver", "create", 403, "{}", "{}", "ipaddresspools");
+  add(refused);
+  log_.refresh();
+  EXPECT_EQ(log_.take_breaches().size(), 1U);
+  refused.replace(refused.rfind("}\n"), 1, R"(,"annotations":{"authorization.k8s.io/decision":"allow"}})");
+  add(refused);
+  log_.refresh();
+  EXPECT_TRUE(log_.take_breaches().empty());
+}
+
 }  // namespace
 }  // namespace scenarios
