@@ -21,6 +21,8 @@ namespace {
 // From when on an address without hold, or outside of its pool, counts as lost: by then neither a restart nor an edit
 // of the class explains it.
 constexpr base::Duration k_lost = std::chrono::minutes(2);
+// How long something may wait in vain for an address that nobody shows; touching it has not helped by then.
+constexpr base::Duration k_forgotten = std::chrono::seconds(15);
 // Somebody may put back what evicted his Service.
 constexpr int k_evict_burst = 3;
 constexpr base::Duration k_evict_refill = std::chrono::seconds(30);
@@ -58,7 +60,8 @@ std::vector<const api::Service*> AddressPass::intruders() {
 
 bool AddressPass::is_in_pool() {
   const auto* pool = view_.get<api::IPAddressPool>(context_.options.metallb_namespace, pool_name(address_.className));
-  return pool != nullptr && pool_ranges(pool->addresses).contains(ip_);
+  if (pool == nullptr) return false;
+  return pool_ranges(pool->addresses).contains(ip_) || view_.has_fact(held_out_bucket(ip_.to_string()));
 }
 
 // Contract §6.6. What becomes of an address that is handed back is the core's to derive; that it is not held yet is
@@ -66,6 +69,7 @@ bool AddressPass::is_in_pool() {
 void AddressPass::judge_phase() {
   const std::vector<const api::Service*> others = intruders();
   const bool lost = is_lost();
+  tell_that_it_is_forgotten();
   if (!others.empty()) {
     report_conflict(others);
     evict(others);
@@ -124,6 +128,17 @@ void AddressPass::evict(const std::vector<const api::Service*>& others) {
               ip_.to_string() + " is reserved and was taken from this Service: use an IPAddressClaim");
     return;
   }
+}
+
+// MetalLB does not hear of what is deleted between its start and the end of its first whole look at all Services. It
+// keeps such an address for a Service that is gone, until the address leaves its pool: the class's pass sees to that.
+void AddressPass::tell_that_it_is_forgotten() {
+  const bool waits = (holds_.best != nullptr || announcing_) && is_shown_by_nobody();
+  const base::Duration lasted = view_.since("forgotten", waits);
+  if (!waits) return;
+  if (lasted < k_forgotten) return plan_.then_look_after(k_forgotten - lasted);
+  const std::string text = ip_.to_string();
+  plan_.facts.push_back({forgotten_bucket(address_.className), text, text, {}});
 }
 
 // MetalLB being silent is a condition and no loss: it may hold the address again at any moment.

@@ -55,6 +55,7 @@ class AddressPass {
   void report_conflict(const std::vector<const api::Service*>& others);
   void evict(const std::vector<const api::Service*>& others);
   bool is_lost();
+  void tell_that_it_is_forgotten();
   // The class's pool has the address.
   bool is_in_pool();
 

@@ -153,7 +153,7 @@ void serve_absent(ClassPass& pass) {
   }
   if (backend_obstacle(pass)) return;
   const Outsiders outsiders = find_outsiders(pass, pool_content(pass), true);
-  plan_rendering(pass, {kept_addresses(pass, outsiders), advertising_as_before(pass)});
+  plan_rendering(pass, {without_forgotten(pass, kept_addresses(pass, outsiders)), advertising_as_before(pass)});
   const bool known = pass.recorded || pass.l2 != nullptr || pass.bgp != nullptr;
   if (pass.pool != nullptr && !known && pass.view.available(api::L2Advertisement::kind()))
     tell_that_nothing_is_advertised(pass);
@@ -267,9 +267,10 @@ void serve_own(ClassPass& pass) {
   const Outsiders outsiders = find_outsiders(pass, ranges, false);
   Rendered rendered;
   if (!obstacle) {
-    const auto addresses = pass.wanted != nullptr ? render_addresses(pass.wanted->pieces, outsiders.rendered)
-                                                  : kept_addresses(pass, outsiders);
-    rendered = plan_rendering(pass, {addresses, pass.wanted != nullptr ? pass.wanted : advertising_as_before(pass)});
+    auto addresses = pass.wanted != nullptr ? render_addresses(pass.wanted->pieces, outsiders.rendered)
+                                            : kept_addresses(pass, outsiders);
+    rendered = plan_rendering(pass, {without_forgotten(pass, std::move(addresses)),
+                                     pass.wanted != nullptr ? pass.wanted : advertising_as_before(pass)});
   }
   // On the straight path the status is written once, when everything is in place; a single failure is no news.
   if (!rendered.settled && rendered.stubborn.empty() && pass.view.failures() < k_failures_to_report) return;

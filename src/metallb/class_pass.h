@@ -80,6 +80,8 @@ struct Wanted {
   // Advertisements are managed (and removed where they are not wanted) only if the parameters say so.
   const ClassParameters* advertise = nullptr;
 };
+// The lines of a pool without addresses that it must not have for the moment, to make MetalLB give them up.
+std::vector<std::string> without_forgotten(ClassPass& pass, std::vector<std::string> addresses);
 // How far what is rendered is from that.
 struct Rendered {
   bool settled = true;           // nothing differs

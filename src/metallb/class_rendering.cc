@@ -6,6 +6,7 @@
 
 #include "api/names.h"
 #include "metallb/class_pass.h"
+#include "metallb/names.h"
 #include "metallb/overlap_index.h"
 
 namespace metallb {
@@ -209,7 +210,59 @@ void plan_advertisements(ClassPass& pass, Rendering& rendering, Rendered& result
   }
 }
 
+// How long an address is out of the pool, and how soon it may be taken out again should that not have helped.
+constexpr base::Duration k_held_out = std::chrono::seconds(1);
+constexpr base::Duration k_hold_out_refill = std::chrono::minutes(10);
+constexpr std::string_view k_hold_out = "hold-out";
+// At a time: each splits a line of the pool.
+constexpr std::size_t k_held_out_at_once = 16;
+
+// Addresses to leave out now. Never where routes are aggregated: they would be withdrawn for that moment.
+base::IpRangeSet to_hold_out(ClassPass& pass) {
+  base::IpRangeSet out;
+  if (pass.bgp != nullptr && aggregation_of(pass.bgp->spec) != k_no_aggregation) return out;
+  std::size_t count = 0;
+  pass.view.each_fact(forgotten_bucket(pass.name), [&](std::string_view, const kube::FactBucket::Value& entry) {
+    if (const auto ip = base::IpAddress::parse(entry.value)) out.add({*ip, *ip});
+    return ++count < k_held_out_at_once;
+  });
+  if (out.empty()) return out;
+  const base::Duration wait = pass.view.throttle(k_hold_out, 1, k_hold_out_refill);
+  const base::Duration passed = k_hold_out_refill - wait;
+  if (wait == base::Duration::zero()) {
+    pass.plan.spends.emplace_back(k_hold_out);
+  } else if (passed < k_held_out) {
+    pass.plan.then_look_after(k_held_out - passed);
+  } else {
+    pass.plan.then_look_after(wait);
+    return {};
+  }
+  for (const base::IpRange& one : out.ranges()) {
+    for (std::optional<base::IpAddress> ip = one.first; ip && *ip <= one.last; ip = ip->next())
+      pass.plan.facts.push_back({held_out_bucket(ip->to_string()), "", "", {}});
+  }
+  return out;
+}
+
 }  // namespace
+
+std::vector<std::string> without_forgotten(ClassPass& pass, std::vector<std::string> addresses) {
+  const base::IpRangeSet out = to_hold_out(pass);
+  if (out.empty()) return addresses;
+  std::vector<std::string> left;
+  for (const std::string& text : addresses) {
+    const auto range = pool_entry(text);
+    if (!range || !out.intersects(*range)) {
+      left.push_back(text);
+      continue;
+    }
+    base::IpRangeSet rest;
+    rest.add(*range);
+    for (const base::IpRange& one : out.ranges()) rest.remove(one);
+    for (const base::IpRange& piece : rest.ranges()) left.push_back(entry_text(piece));
+  }
+  return left.empty() ? addresses : left;
+}
 
 Rendered plan_rendering(ClassPass& pass, const Wanted& wanted) {
   Rendered result;

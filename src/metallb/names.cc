@@ -106,6 +106,8 @@ std::string wants_bucket(std::string_view class_name, base::Family family) {
   return bucket("wants", class_name, family);
 }
 std::string gaps_bucket(std::string_view class_name, base::Family family) { return bucket("gaps", class_name, family); }
+std::string forgotten_bucket(std::string_view class_name) { return "forgotten/" + std::string(class_name); }
+std::string held_out_bucket(std::string_view address) { return "held-out/" + std::string(address); }
 std::string opened_bucket(std::string_view class_name, base::Family family) {
   return bucket("opened", class_name, family);
 }

@@ -59,6 +59,10 @@ std::string wants_bucket(std::string_view class_name, base::Family family);
 std::string gaps_bucket(std::string_view class_name, base::Family family);
 std::string opened_bucket(std::string_view class_name, base::Family family);
 std::string supply_bucket(std::string_view class_name, base::Family family);
+// Addresses of the class that MetalLB gives to nobody although somebody waits for them: text of the address, in order.
+std::string forgotten_bucket(std::string_view class_name);
+// One that the class has taken out of its pool for a moment, to make MetalLB give it up.
+std::string held_out_bucket(std::string_view address);
 inline constexpr std::string_view k_want_new = "new";
 inline constexpr std::string_view k_want_placed = "placed";
 inline constexpr std::string_view k_supply_free = "free";
