@@ -47,7 +47,7 @@ constexpr Bits k_mapped_first = Bits{0xffff} << 32;
 constexpr Bits k_mapped_last = k_mapped_first | 0xffffffffU;
 
 // Quotes what a person typed, cut to a length that a condition can carry.
-std::string quoted(std::string_view text) { return fmt::format("\"{}\"", text.substr(0, 64)); }
+std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text.substr(0, 64)); }
 
 std::optional<std::uint32_t> parse_dotted_quad(std::string_view text) {
   std::uint32_t value = 0;
@@ -197,7 +197,7 @@ Result<IpAddress> IpAddress::parse(std::string_view text) {
   } else if (const auto value = parse_dotted_quad(text)) {
     return v4(*value);
   }
-  return fail(quoted(text) + " is not an IP address");
+  return fail(in_quotes(text) + " is not an IP address");
 }
 
 std::string IpAddress::to_string() const {
@@ -233,23 +233,23 @@ bool IpAddress::is_claimable() const {
 
 Result<IpPrefix> IpPrefix::parse(std::string_view text, bool mask_host_bits) {
   const std::size_t slash = text.rfind('/');
-  if (slash == std::string_view::npos) return fail(quoted(text) + " has no prefix length, such as /24");
+  if (slash == std::string_view::npos) return fail(in_quotes(text) + " has no prefix length, such as /24");
   const std::string_view address = text.substr(0, slash);
   const std::string_view digits = text.substr(slash + 1);
   const auto base = IpAddress::parse(address);
   if (!base) return std::unexpected(base.error());
   if (base->family() == Family::v4 && address.find(':') != std::string_view::npos)
-    return fail(quoted(text) + " is an IPv4 network in IPv6 form: write it as IPv4");
+    return fail(in_quotes(text) + " is an IPv4 network in IPv6 form: write it as IPv4");
   const int bits = width(base->family());
   int length = digits.empty() || digits.size() > 3 || (digits.size() > 1 && digits[0] == '0') ? -1 : 0;
   for (const char c : digits) {
     if (length >= 0) length = c < '0' || c > '9' ? -1 : length * 10 + (c - '0');
   }
   if (length < 0 || length > bits)
-    return fail(fmt::format("{} has no valid prefix length: 0 to {} is possible", quoted(text), bits));
+    return fail(fmt::format("{} has no valid prefix length: 0 to {} is possible", in_quotes(text), bits));
   IpPrefix prefix{from_bits(base->family(), to_bits(*base) & ~low_mask(bits - length)), length};
   if (!mask_host_bits && prefix.base != *base)
-    return fail(fmt::format("{} has host bits set: {} was probably meant", quoted(text), prefix.to_string()));
+    return fail(fmt::format("{} has host bits set: {} was probably meant", in_quotes(text), prefix.to_string()));
   return prefix;
 }
 

@@ -40,7 +40,7 @@ base::Result<IpAddress> read_address(std::string_view text) {
   if (text.find('%') != std::string_view::npos)
     return base::fail("has a zone: addresses of a pool are the same on every node, so leave the % and the rest out");
   const auto address = IpAddress::parse(text);
-  if (!address) return base::fail(fmt::format("{} is not an IP address: {}", quoted(text), k_forms));
+  if (!address) return base::fail(fmt::format("{} is not an IP address: {}", in_quotes(text), k_forms));
   if (address->family() == Family::v4 && text.find(':') != std::string_view::npos)
     return base::fail(fmt::format("is an IPv4 address in IPv6 form: write {}", address->to_string()));
   return *address;
@@ -71,7 +71,7 @@ base::Result<IpPrefix> read_network(std::string_view text, std::size_t slash) {
   if (IpAddress::parse(length)) return base::fail("has a network mask: write a prefix length, such as /24");
   auto network = IpPrefix::parse(text, true);
   if (!network)
-    return base::fail(fmt::format("has the impossible prefix length {}: write a number from 0 to {}", quoted(length),
+    return base::fail(fmt::format("has the impossible prefix length {}: write a number from 0 to {}", in_quotes(length),
                                   address->family() == Family::v4 ? 32 : 128));
   return network;
 }
@@ -185,7 +185,7 @@ void note_idle_excludes(const std::vector<Entry>& excludes, const std::vector<En
 }  // namespace
 
 std::optional<Entry> read_entry(std::string_view text, std::string_view list, std::size_t position, Report& report) {
-  Entry entry{fmt::format("{}[{}] {}", list, position, quoted(text)), {}, {}};
+  Entry entry{fmt::format("{}[{}] {}", list, position, in_quotes(text)), {}, {}};
   const std::string_view body = trimmed(text);
   const auto failed = [&](const base::Error& error) {
     report.problem(entry.where, error.message);

@@ -42,13 +42,13 @@ bool is_label_key(std::string_view key) {
 
 void check_label_key(std::string_view key, std::string_view where, Report& report) {
   if (!is_label_key(key))
-    report.problem(where, fmt::format("{} is not a label key, such as topology.kubernetes.io/zone", quoted(key)));
+    report.problem(where, fmt::format("{} is not a label key, such as topology.kubernetes.io/zone", in_quotes(key)));
 }
 
 void check_label_value(std::string_view value, std::string_view where, Report& report) {
   if (!value.empty() && !is_label_name(value))
-    report.problem(where,
-                   fmt::format("{} is not a label value: at most 63 letters, digits, '-', '_' and '.'", quoted(value)));
+    report.problem(
+        where, fmt::format("{} is not a label value: at most 63 letters, digits, '-', '_' and '.'", in_quotes(value)));
 }
 
 void read_match_labels(const boost::json::value& value, const std::string& where, LabelSelector& selector,
@@ -59,7 +59,7 @@ void read_match_labels(const boost::json::value& value, const std::string& where
     check_label_key(key, where, report);
     const auto* text = content.if_string();
     if (text == nullptr) {
-      report.problem(fmt::format("{}[{}]", where, quoted(key)),
+      report.problem(fmt::format("{}[{}]", where, in_quotes(key)),
                      fmt::format("is {}: write the label's value as text, in quotes", type_name(content)));
       continue;
     }
@@ -98,7 +98,7 @@ void read_requirement(const boost::json::value& value, const std::string& where,
   constexpr std::array<std::string_view, 4> operators{"In", "NotIn", "Exists", "DoesNotExist"};
   if (std::ranges::find(operators, requirement.op) == operators.end()) {
     report.problem(where, fmt::format("has the unknown operator {}: possible are In, NotIn, Exists, DoesNotExist",
-                                      quoted(requirement.op)));
+                                      in_quotes(requirement.op)));
     return;
   }
   if (const auto* values = object->if_contains("values"))
@@ -194,7 +194,7 @@ BgpOptions read_bgp(const boost::json::value& value, Report& report) {
     options.communities = as_texts(*list, "advertise.bgp.communities", "[\"65000:100\"]", report);
     for (const std::string& community : options.communities) {
       if (!is_community(community))
-        report.problem(fmt::format("advertise.bgp.communities {}", quoted(community)),
+        report.problem(fmt::format("advertise.bgp.communities {}", in_quotes(community)),
                        "is no community: write 65000:100, large:65000:1:2 or the name of an alias");
     }
   }

@@ -26,7 +26,7 @@ struct Report {
 // "a list", "text", "nothing", … as a person calls the JSON type.
 std::string_view type_name(const boost::json::value& value);
 // `"text"`, cut to a length that a condition can carry.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 void reject_unknown_keys(const boost::json::object& object, std::string_view where,
                          std::initializer_list<std::string_view> known, Report& report);

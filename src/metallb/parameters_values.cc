@@ -52,7 +52,7 @@ std::string_view type_name(const boost::json::value& value) {
   return "something else";
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   if (text.size() <= k_longest_quote) return fmt::format("\"{}\"", text);
   // Never cut inside a UTF-8 sequence: the server refuses such text.
   std::size_t end = k_longest_quote;
@@ -64,7 +64,8 @@ void reject_unknown_keys(const boost::json::object& object, std::string_view whe
                          std::initializer_list<std::string_view> known, Report& report) {
   for (const auto& [key, value] : object) {
     if (std::ranges::find(known, std::string_view(key)) != known.end()) continue;
-    report.problem(where, fmt::format("has the unknown key {}: possible are {}", quoted(key), fmt::join(known, ", ")));
+    report.problem(where,
+                   fmt::format("has the unknown key {}: possible are {}", in_quotes(key), fmt::join(known, ", ")));
   }
 }
 
@@ -113,7 +114,7 @@ std::vector<std::string> as_texts(const boost::json::value& value, std::string_v
     } else if (text->empty()) {
       report.problem(fmt::format("{}[{}]", where, i), "is empty");
     } else if (!seen.insert(*text).second) {
-      report.problem(fmt::format("{}[{}] {}", where, i, quoted(*text)), "is listed twice");
+      report.problem(fmt::format("{}[{}] {}", where, i, in_quotes(*text)), "is listed twice");
     } else {
       texts.emplace_back(*text);
     }
