@@ -1,6 +1,7 @@
 # Installing, building, starting and ending what ./try needs. Sourced by it.
 
 worker='' sandbox=''
+made=''   # whether a story that has not ended may have left something in somebody's cluster
 
 # progress TEXT LOG: shows how far the worker is until it ends; returns its status
 progress() {
@@ -121,6 +122,29 @@ have_room() {
   ! grep -qE 'is-default-class: .?true' "$stage/answer" ||
     give_up "The cluster has a default class; with the story's own there would be two, and claims that name none would wait."
   ! grep -qE '^    name: demo(-retain)?$' "$stage/answer" || give_up "The cluster has a class demo or demo-retain already; the story needs those names."
+  $client get ipam -A -o name >"$stage/answer" 2>&1 || { cat "$stage/answer" >&2; give_up "The cluster does not show its addresses."; }
+  [ ! -s "$stage/answer" ] || { head -n 5 "$stage/answer" >&2; give_up "The cluster has classes, addresses or claims already; the story counts them, and needs a cluster without."; }
+}
+
+# A story that ended early takes away what it has made; at its own end it has done so.
+leave_cluster() {
+  [ -n "$made" ] || return 0
+  say "Taking away what the story has made in the cluster."
+  local log=$stage/clean-up.log left
+  $client delete namespace demo-iad --ignore-not-found --timeout=30s >"$log" 2>&1
+  for name in $($client get ipaddr -o name 2>>"$log"); do   # there were none before
+    $client delete "$name" --ignore-not-found --timeout=30s >>"$log" 2>&1
+  done
+  $client delete ipclass demo demo-retain --ignore-not-found --timeout=30s >>"$log" 2>&1
+  if left=$( { $client get namespaces -o name && $client get ipam -A -o name; } 2>>"$log"); then
+    left=$(grep -E '^(namespace/demo-iad|ipaddress.*)$' <<<"$left")
+    [ -n "$left" ] || { say "Nothing of it is left."; return; }
+  else
+    left="what it has cannot be seen"
+  fi
+  printf '%s✗ It could not be taken away: %s%s\n' "$red" "${left//$'\n'/, }" "$plain" >&2
+  say "Once both controllers run, these do it:
+  $client delete namespace demo-iad; $client delete ipaddr --all; $client delete ipclass demo demo-retain"
 }
 
 # Where a browser shows the sandbox (docs/page.md).

@@ -11,6 +11,7 @@ open_stage() {
       bold=$'\e[1m' dim=$'\e[2m' green=$'\e[32m' red=$'\e[31m' plain=$'\e[0m'
     fi
   fi
+  exec 7>&1 8>&2   # Ctrl-C may come while output goes elsewhere
   trap close_stage EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
@@ -20,6 +21,8 @@ close_stage() {
   local status=$?
   trap '' INT TERM HUP
   set +e
+  exec >&7 2>&8
+  leave_cluster
   end_processes
   if [ "$status" = 1 ]; then
     echo "The logs are in $stage" >&2

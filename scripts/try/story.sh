@@ -5,13 +5,16 @@ pinned=metallb.drivers.local.sdn.cozystack.io/pinned
 of_address=metallb.drivers.local.sdn.cozystack.io/ip-address
 
 play_story() {
+  local since=$SECONDS
+  [ -z "$cluster" ] || made=1
   act_1_claim
   act_2_attach
   act_3_hand_over
   act_4_thief
   act_5_keep
   act_6_end
-  printf '\n%sAll six acts held, in %d seconds.%s\n' "$bold" "$((SECONDS - began))" "$plain"
+  made=''
+  printf '\n%sAll six acts held, in %d seconds.%s\n' "$bold" "$((SECONDS - since))" "$plain"
 }
 
 # The Services that hold addresses, one line each: name and what it shows.
