@@ -1,6 +1,8 @@
 // claim, release, recycle.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/names.h"
 #include "client/cluster.h"
 #include "client/kinds.h"
@@ -23,6 +25,26 @@ json::object document_of(const Session& session, const ClaimOptions& options, co
 std::string object_named(const std::string& text) {
   const auto address = base::IpAddress::parse(text);
   return address ? base::object_name(*address) : text;
+}
+
+// Why no object can have what is meant by --address or --class as its name; "" if one can.
+std::string impossible(std::string_view flag, const std::string& text) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  const bool numbers = text.find_first_not_of("0123456789.") == std::string::npos;
+  const bool name = !text.empty() && text.size() <= 253 && plain(text.front()) && plain(text.back()) &&
+                    std::ranges::all_of(text, [&](char c) { return plain(c) || c == '-' || c == '.'; });
+  if (name && !(flag == "--address" && numbers)) return {};
+  if (flag == "--class") return fmt::format("--class: \"{}\" cannot be the name of a class; see: classes", text);
+  const auto parsed = base::IpAddress::parse(text);
+  return fmt::format("--address: {}, nor can an IPAddress object have that name", parsed.error().message);
+}
+
+// What to do about a claim that waits, "" where the condition says it.
+std::string advice(const Session& session, std::string_view reason) {
+  if (reason == "AddressNotFound") return "without --address a claim gets any free address of its class";
+  if (reason == "ClassNotFound" || reason == "NoDefaultClass" || reason == "MultipleDefaultClasses")
+    return fmt::format("the classes there are: {} classes", session.program);
+  return {};
 }
 
 // What a claim that is there already asks for differently; "" if it is the same.
@@ -56,10 +78,18 @@ int wait_bound(const Session& session, const std::string& name, const Waiting& w
   });
   if (error) return session.fail(*error);
   if (!done || claim.phase != api::phase::bound) {
-    const std::string why = claim.reason.empty() ? "nothing says why; is address-controller running?"
-                                                 : fmt::format("{}: {}", claim.reason, claim.message);
-    return session.fail(
-        fmt::format("claim {} is {} after {}; {}", name, claim.phase, seconds_text(session.server.now() - begin), why));
+    const base::Duration waited = session.server.now() - begin;
+    const std::string why = !claim.reason.empty()              ? fmt::format("{}: {}", claim.reason, claim.message)
+                            : waited < std::chrono::seconds(2) ? "nobody has looked at it yet"
+                                                               : "nothing says why; is address-controller running?";
+    const int status =
+        session.fail(fmt::format("claim {} is {} after {}; {}", name, claim.phase, seconds_text(waited), why));
+    if (const std::string what = advice(session, claim.reason); !what.empty()) session.err << what << '\n';
+    if (claim.phase == api::phase::pending) {
+      session.err << fmt::format("it goes on waiting; to give it up: {} release {} -n {}\n", session.program, name,
+                                 session.ns);
+    }
+    return status;
   }
   session.out << fmt::format("claim {} has {} of class {} (after {})\n", name, claim.texts(), claim.class_name,
                              seconds_text(session.server.now() - begin));
@@ -101,6 +131,14 @@ std::optional<Address> need_address(const Session& session, const std::string& t
 }  // namespace
 
 int claim(const Session& session, const ClaimOptions& options) {
+  if (!options.address.empty() && !base::IpAddress::parse(options.address)) {
+    if (const std::string why = impossible("--address", options.address); !why.empty())
+      return session.fail(why, k_usage);
+  }
+  if (!options.class_name.empty()) {
+    if (const std::string why = impossible("--class", options.class_name); !why.empty())
+      return session.fail(why, k_usage);
+  }
   const std::string address_name = options.address.empty() ? std::string() : object_named(options.address);
   const auto created = session.create(claim_kind, session.ns, document_of(session, options, address_name));
   if (created) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "client/document.h"
 #include "client/kubectl.h"
 #include "client/product.h"
 #include "kube/flags.h"
@@ -19,6 +20,7 @@ constexpr const char* k_name = "kubectl-address";
 struct Line {
   Connection connection;
   bool all_namespaces = false;
+  bool waits = false;  // a command that tells, when Ctrl-C ends its wait, how far it is
   std::function<int(const Session&)> action;
 };
 
@@ -49,7 +51,8 @@ CLI::App& command(CLI::App& app, Line& line, const std::string& name, const std:
   return sub;
 }
 
-void add_waiting(CLI::App& sub, Waiting& waiting) {
+void add_waiting(CLI::App& sub, Line& line, Waiting& waiting) {
+  sub.preparse_callback([&line](std::size_t) { line.waits = true; });
   sub.add_flag("--wait", waiting.wait, "Wait until it has happened (the default); --wait=false does not");
   kube::add_duration(sub, "--timeout", waiting.timeout, {}, "How long to wait");
 }
@@ -85,7 +88,7 @@ void add_claim(CLI::App& app, Line& line) {
       ->transform(CLI::IsMember({"IPv4", "IPv6", "Dual"}, CLI::ignore_case));
   sub.add_option("--address", options->address, "This address and no other: the address, or the name of its object")
       ->type_name("ADDRESS");
-  add_waiting(sub, options->waiting);
+  add_waiting(sub, line, options->waiting);
 }
 
 void add_pair(CLI::App& app, Line& line, const std::string& name, const std::string& help,
@@ -94,7 +97,7 @@ void add_pair(CLI::App& app, Line& line, const std::string& name, const std::str
   auto& sub = command(app, line, name, help, options, act, k_tenants);
   sub.add_option("CLAIM", options->claim, "Name of the claim")->required();
   sub.add_option("SERVICE", options->service, "Name of the Service, of type LoadBalancer")->required();
-  add_waiting(sub, options->waiting);
+  add_waiting(sub, line, options->waiting);
 }
 
 void add_product(CLI::App& app, Line& line) {
@@ -106,7 +109,7 @@ void add_product(CLI::App& app, Line& line) {
       app, line, "detach", "Take the address back from a Service; the claim keeps it", detached,
       [](const Session& s, const PairOptions& o) { return detach(s, o.service, o.waiting); }, k_tenants);
   detaching.add_option("SERVICE", detached->service, "Name of the Service")->required();
-  add_waiting(detaching, detached->waiting);
+  add_waiting(detaching, line, detached->waiting);
   add_pair(app, line, "move", "Take the address of a claim from whichever Service has it to another one",
            [](const Session& s, const PairOptions& o) { return move(s, o.claim, o.service, o.waiting); });
 
@@ -118,7 +121,7 @@ void add_product(CLI::App& app, Line& line) {
   releasing.add_option("CLAIM", released->name, "Name of the claim")->required();
   releasing.add_flag("--even-if-attached", released->even_if_attached,
                      "Also when a Service uses it, which then loses the address");
-  add_waiting(releasing, released->waiting);
+  add_waiting(releasing, line, released->waiting);
 
   command<NoOptions>(
       app, line, "list", "Your claims, what they have, and which Service uses it", std::make_shared<NoOptions>(),
@@ -137,7 +140,7 @@ void add_product(CLI::App& app, Line& line) {
       app, line, "recycle", "Let anybody claim an address that was Released", recycled,
       [](const Session& s, const ReleaseOptions& o) { return recycle(s, o.name, o.waiting); }, k_admins);
   recycling.add_option("ADDRESS", recycled->name, "The address, or the name of its object")->required();
-  add_waiting(recycling, recycled->waiting);
+  add_waiting(recycling, line, recycled->waiting);
 }
 
 // --- kubectl's ---
@@ -282,6 +285,13 @@ int complain(const Program& program, const CLI::App& app, const CLI::ParseError&
 
 namespace {
 
+// What the name of a namespace can be (RFC 1123).
+bool is_label(std::string_view name) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return !name.empty() && name.size() <= 63 && plain(name.front()) && plain(name.back()) &&
+         std::ranges::all_of(name, [&](char c) { return plain(c) || c == '-'; });
+}
+
 // "-n=" and "--namespace=" are empty as well; "key=" of annotate sets an empty value.
 bool is_empty_argument(std::string_view arg) {
   return arg.empty() || (arg.starts_with('-') && arg.find('=') == arg.size() - 1);
@@ -328,6 +338,13 @@ int run(const std::vector<std::string>& args, const Program& program) {
   } catch (const CLI::ParseError& error) {
     return complain(program, app, error, args);
   }
+  if (const std::string& ns = line.connection.ns; !ns.empty() && !is_label(ns)) {
+    program.err << fmt::format(
+        "error: \"{}\" cannot be a namespace: its name has lower case letters, digits and '-', 63 at most, and none of "
+        "its ends is a '-'\nSee: {} --help\n",
+        harmless(ns), k_name);
+    return k_usage;
+  }
   auto connected = program.connect(line.connection);
   if (!connected) {
     program.err << "error: " << connected.error().message << "\n";
@@ -339,7 +356,11 @@ int run(const std::vector<std::string>& args, const Program& program) {
                         .out = program.out,
                         .err = program.err,
                         .program = k_name};
-  return flushed(program, line.action(session));
+  if (line.waits) session.server.catch_interrupt();
+  const int status = flushed(program, line.action(session));
+  if (!session.server.interrupted()) return status;
+  program.err << "interrupted: the wait is over, and what was asked for goes on in the cluster\n";
+  return k_interrupted;
 }
 
 }  // namespace client

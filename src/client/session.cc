@@ -109,13 +109,14 @@ kube::ApiError not_understood(const base::Error& error) {
 }
 
 bool Session::wait_until(base::Duration limit, const std::function<bool()>& done) const {
+  out.flush();  // what has happened so far, before a wait that may be long
   constexpr base::Duration shortest = std::chrono::milliseconds(50);
   constexpr base::Duration longest = std::chrono::milliseconds(500);
   const base::MonoTime end = server.now() + limit;
   for (base::Duration step = shortest;; step = std::min(step * 3 / 2, longest)) {
     if (done()) return true;
     const base::Duration left = end - server.now();
-    if (left <= base::Duration::zero()) return false;
+    if (left <= base::Duration::zero() || server.interrupted()) return false;
     server.pause(std::min(step, left));
   }
 }

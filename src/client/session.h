@@ -30,12 +30,16 @@ class Server {
   virtual base::MonoTime now() const = 0;
   virtual base::WallTime wall() const = 0;
   virtual void pause(base::Duration time) = 0;
+  // From now on the first Ctrl-C only makes interrupted() true and ends a pause; the second ends the program.
+  virtual void catch_interrupt() = 0;
+  virtual bool interrupted() const = 0;
 };
 
 // What a command ends with.
 inline constexpr int k_done = 0;
-inline constexpr int k_failed = 1;  // the cluster says no, or it did not happen in time
-inline constexpr int k_usage = 2;   // the command line cannot mean anything
+inline constexpr int k_failed = 1;         // the cluster says no, or it did not happen in time
+inline constexpr int k_usage = 2;          // the command line cannot mean anything
+inline constexpr int k_interrupted = 130;  // Ctrl-C ended a wait, as a shell has it
 
 using Query = std::vector<std::pair<std::string, std::string>>;
 
@@ -62,7 +66,8 @@ struct Session {
   // Any request; warnings of the server go to `err`. Status documents and silence become errors.
   kube::ApiResult<kube::Response> send(kube::Request request) const;
 
-  // Asks again and again, ever more slowly, until `done` says so: false when `limit` has passed.
+  // Asks again and again, ever more slowly, until `done` says so: false when `limit` has passed or Ctrl-C was pressed.
+  // What the caller then says of what it waited for is true of both.
   bool wait_until(base::Duration limit, const std::function<bool()>& done) const;
 
   int fail(std::string_view message, int status = k_failed) const;

@@ -5,6 +5,7 @@
 
 #include "api/names.h"
 #include "core/claim.h"
+#include "core/classes.h"
 #include "core/controller.h"
 #include "core/indexes.h"
 #include "core/matching.h"
@@ -70,7 +71,7 @@ void ClaimPass::match_named() {
   }
   const auto* address = view_.get<api::IPAddress>(claim_.addressName);
   if (address == nullptr) {
-    wait({reason::address_not_found, fmt::format("IPAddress \"{}\" does not exist", claim_.addressName)});
+    wait({reason::address_not_found, absent_address(claim_.addressName)});
     return;
   }
   auto problem = obstacle(*address);

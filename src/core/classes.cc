@@ -40,14 +40,21 @@ std::string settled_class(const api::IPAddressClaim& claim, const Counting& coun
   return {};
 }
 
+std::string absent_address(std::string_view name) {
+  return fmt::format(
+      "IPAddress \"{}\" does not exist; the claim waits until an administrator makes it, for none is made because a "
+      "claim "
+      "names it",
+      name);
+}
+
 Resolution resolve_class(kube::View& view, const api::IPAddressClaim& claim, const Counting& counting) {
   if (!claim.className.empty()) return named_class(view, claim.className);
   // Both halves of a Dual claim are of one class, wherever the default moves meanwhile.
   if (counting.any()) return named_class(view, settled_class(claim, counting));
   if (!claim.addressName.empty()) {
     const auto* address = view.get<api::IPAddress>(claim.addressName);
-    if (address == nullptr)
-      return {nullptr, reason::address_not_found, fmt::format("IPAddress \"{}\" does not exist", claim.addressName)};
+    if (address == nullptr) return {nullptr, reason::address_not_found, absent_address(claim.addressName)};
     return named_class(view, address->className);
   }
   return default_class(view);

@@ -21,6 +21,9 @@ struct Resolution {
 // longer asks for. "" if it has nothing and its status says nothing.
 std::string settled_class(const api::IPAddressClaim& claim, const Counting& counting);
 
+// What is said of a claim that names an address which is not there.
+std::string absent_address(std::string_view name);
+
 // Reads the class, or the classes marked as the default: a claim that cannot be resolved is woken when they change.
 Resolution resolve_class(kube::View& view, const api::IPAddressClaim& claim, const Counting& counting);
 

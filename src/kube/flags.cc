@@ -39,6 +39,7 @@ base::Result<base::Duration> parse_duration(std::string_view text) {
   base::Duration sum{};
   std::string_view rest = text;
   if (rest.empty()) return bad();
+  if (text == "0") return sum;  // the one number that needs no unit
   while (!rest.empty()) {
     std::uint32_t count = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), count);

@@ -59,6 +59,10 @@ TEST(CliTest, WrongLinesNameWhatWouldBeRight) {
       {{"get", "service", ""}, "an argument is empty"},
       {{"delete", "ipclaim", "-l", ""}, "an argument is empty"},
       {{"list", "--namespace="}, "an argument is empty"},
+      {{"list", "-n", "default/x"}, "\"default/x\" cannot be a namespace"},
+      {{"list", "-n", ".."}, "\"..\" cannot be a namespace"},
+      {{"get", "service", "-n", "Shop"}, "\"Shop\" cannot be a namespace"},
+      {{"claim", "web", "--namespace=shop-"}, "\"shop-\" cannot be a namespace"},
   };
   for (const Row& row : rows) {
     const Outcome outcome = run(row.args);

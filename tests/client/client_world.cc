@@ -37,6 +37,8 @@ class MemoryServer final : public Server {
   base::MonoTime now() const override { return world_.backend().now(); }
   base::WallTime wall() const override { return base::WallTime(std::chrono::seconds(0)); }
   void pause(base::Duration time) override { world_.backend().let_pass(time); }
+  void catch_interrupt() override {}
+  bool interrupted() const override { return false; }
 
  private:
   ClientWorld& world_;

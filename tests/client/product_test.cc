@@ -56,6 +56,41 @@ TEST_F(ProductTest, AClaimThatMustWaitSaysForWhat) {
   EXPECT_THAT(world.ok("list"), HasSubstr("NoDefaultClass"));
 }
 
+TEST_F(ProductTest, AClaimThatMustWaitIsToldWhatToDo) {
+  world.have_class();
+  const Outcome outcome = world.run("claim web --address 203.0.113.9 --timeout 5s");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("AddressNotFound: IPAddress \"ip-203-0-113-9\" does not exist; the claim waits "
+                              "until an administrator makes it"),
+                    HasSubstr("\nwithout --address a claim gets any free address of its class\n"),
+                    HasSubstr("\nit goes on waiting; to give it up: kubectl-address release web -n default\n")));
+  EXPECT_THAT(world.run("claim db --class gold --timeout 5s").err,
+              HasSubstr("\nthe classes there are: kubectl-address classes\n"));
+}
+
+TEST_F(ProductTest, WhatCannotBeTheNameOfAnythingIsRefusedBeforeItIsWritten) {
+  world.have_class();
+  for (const char* line :
+       {"claim web --address 10.0.0.1/24", "claim web --address 10.0.0.01", "claim web --address fe80::1%eth0",
+        "claim web --address A_B", "claim web --class A_B", "claim web --class a/b"}) {
+    const Outcome outcome = world.run(line);
+    EXPECT_EQ(outcome.status, 2) << line;
+    EXPECT_EQ(outcome.out, "") << line;
+  }
+  EXPECT_THAT(world.run("claim web --address 10.0.0.01").err,
+              HasSubstr("--address: \"10.0.0.01\" is not an IP address"));
+  EXPECT_EQ(world.run("list").err, "No claims found in default namespace.\n");
+}
+
+TEST_F(ProductTest, ATimeoutOfZeroLooksOnce) {
+  world.have_class();
+  const Outcome outcome = world.run("claim web --timeout 0");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("claim web is Pending after 0.0 s; "));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("is address-controller running?")));
+}
+
 TEST_F(ProductTest, WithoutWaitingItReturnsAtOnce) {
   EXPECT_EQ(world.ok("claim web --wait=false"), "ipaddressclaim.local.sdn.cozystack.io/web created\n");
 }
