@@ -12,6 +12,7 @@
 #include "api/restore.h"
 #include "metallb/association.h"
 #include "metallb/finalizers.h"
+#include "metallb/gap.h"
 #include "metallb/indexes.h"
 #include "metallb/ledger.h"
 #include "metallb/metrics.h"
@@ -83,6 +84,7 @@ kube::Plan AddressPass::live() {
 kube::Plan AddressPass::teardown() {
   if (!address_.meta.has_finalizer(api::metallb::teardown)) return std::move(plan_);
   if (is_workload_letting_go()) return std::move(plan_);
+  if (const api::IPAddress* next = heir(); next != nullptr && !is_left_to(*next)) return std::move(plan_);
   if (!holds_.empty()) {
     if (holds_.best != nullptr || std::ranges::any_of(holds_.others, [](const auto* h) { return !h->meta.deleting; })) {
       if (is_confirmed_unheld(view_, plan_, address_, true)) remove_holds("hold-teardown");
@@ -94,6 +96,32 @@ kube::Plan AddressPass::teardown() {
         kube::patch(resource(), address_, without_finalizer(address_, api::metallb::teardown), "address-teardown"));
   }
   return std::move(plan_);
+}
+
+// Another object for this address that is left: the one that stands, or will when this one is gone.
+const api::IPAddress* AddressPass::heir() {
+  const api::IPAddress* found = nullptr;
+  view_.each<api::IPAddress>(k_address_value_index, ip_.to_string(), [&](const api::IPAddress& other) {
+    if (&other == &address_ || !is_ours(view_, other)) return true;
+    if (other.meta.deleting && holder_of(view_, other) == nullptr) return true;
+    if (found == nullptr || is_senior(view_, other)) found = &other;
+    return true;
+  });
+  return found;
+}
+
+// What holds the address becomes the heir's hold in one write; where it cannot, since another class's pool has to have
+// the address for that, it goes when no unassigned placeholder is about. True when nothing of it is left to do.
+bool AddressPass::is_left_to(const api::IPAddress& heir) {
+  if (!holds_.landed(ip_)) return true;
+  if (heir.className != address_.className) {
+    ask_for_gap(false);
+    return is_gap_opened(view_, address_.className, ip_.family());
+  }
+  if (!is_busy(*holds_.best)) {
+    plan_.writes.push_back(kube::patch(services(), *holds_.best, hold_repair(*holds_.best, heir, ip_), "hold-inherit"));
+  }
+  return false;
 }
 
 // Contract §6.2: the claim went before the address was ever Bound. Nobody has been promised it.

@@ -8,6 +8,7 @@
 #include "api/names.h"
 #include "metallb/address_pass.h"
 #include "metallb/association.h"
+#include "metallb/gap.h"
 #include "metallb/indexes.h"
 #include "metallb/names.h"
 #include "metallb/reasons.h"
@@ -22,6 +23,10 @@ namespace {
 constexpr base::Duration k_retry_soonest = std::chrono::minutes(2);
 constexpr base::Duration k_retry_latest = std::chrono::minutes(10);
 constexpr std::string_view k_retry = "retry";
+// Of a hold that is written and does not get its address: until then nobody comes before it.
+constexpr base::Duration k_gap_patience = std::chrono::minutes(5);
+// Writes in a row that failed until the gap that they would close keeps nobody waiting any more.
+constexpr int k_futile_writes = 5;
 
 base::Duration retry_pace(base::Duration trying) { return std::clamp(trying, k_retry_soonest, k_retry_latest); }
 
@@ -46,7 +51,7 @@ void AddressPass::hold() {
   for (const api::Service* other : holds_.others) {
     if (holds_.landed(ip_) || !shows(*other, ip_)) remove_hold(*other, "hold-surplus");
   }
-  if (!holds_.landed(ip_)) publish_gap();
+  if (!holds_.landed(ip_)) ask_for_gap(unlanded_ >= k_gap_patience);
 }
 
 void AddressPass::create_hold(std::string step) {
@@ -75,13 +80,15 @@ void AddressPass::remove_holds(const std::string& step) {
 
 void AddressPass::hand_over() {
   if (holds_.best == nullptr) {
-    publish_gap();
+    ask_for_gap(false);
     return wait_for_pin();
   }
   // Until its next try it is an address that is held like any other, and nobody waits for it.
   if (!is_release_due()) return hold();
-  publish_gap();
-  if (!view_.has_fact(opened_bucket(address_.className, ip_.family()))) return;
+  // The plan that opens it says that it is open.
+  const bool opened = is_gap_opened(view_, address_.className, ip_.family());
+  ask_for_gap(trying_ >= context_.options.attach_timeout && !opened);
+  if (!opened) return;
   if (trying_ >= context_.options.attach_timeout) plan_.spends.emplace_back(k_retry);
   remove_holds("hold-release");
 }
@@ -111,10 +118,10 @@ void AddressPass::wait_for_pin() {
 }
 
 // "A hold or a pin has not landed": no unassigned placeholder may exist while MetalLB could give the address to it.
-void AddressPass::publish_gap() {
-  if (!is_in_pool()) return;
+void AddressPass::ask_for_gap(bool patient) {
+  if (view_.failures() >= k_futile_writes || !is_in_pool()) return;
   if (is_taken() || release_stuck_) return;
-  plan_.facts.push_back(gap_fact(address_.className, ip_.family()));
+  plan_.facts.push_back(gap_fact(address_.className, ip_.family(), patient));
 }
 
 bool AddressPass::is_shown_by_nobody() {

@@ -45,6 +45,8 @@ class AddressPass {
   void tell_once(kube::Ref regarding, const std::string& uid, std::string_view reason, std::string note);
   void write_address();
   bool is_workload_letting_go();
+  const api::IPAddress* heir();
+  bool is_left_to(const api::IPAddress& heir);
 
   // --- address_conflict.cc ---
   // Driver design §7: phases Conflict and Lost, in and out.
@@ -69,7 +71,7 @@ class AddressPass {
   void hand_over();
   bool is_release_due();
   void wait_for_pin();
-  void publish_gap();
+  void ask_for_gap(bool patient);
   bool is_shown_by_nobody();
   bool is_taken();
   bool is_release_stuck();

@@ -23,6 +23,8 @@ namespace {
 constexpr std::size_t k_batch = 32;
 // Passes in a row that failed before the claims are told: each of them writes its status then.
 constexpr int k_failures_to_report = 3;
+// While claims wait and gaps are wanted only by those whose last one got nowhere, the two take turns of this length.
+constexpr base::Duration k_turn = std::chrono::seconds(60);
 // Placeholders beyond the free addresses are harmless; what does not settle by itself in this time is taken back.
 constexpr base::Duration k_excess_patience = std::chrono::seconds(10);
 
@@ -38,7 +40,9 @@ class PoolPass {
     unassigned_ = view_.all<api::Service>(k_unassigned_index, bucket_);
     const bool gap = view_.has_fact(gaps_bucket(pool_.class_name, pool_.family));
     const bool wanted = view_.has_fact(wants_bucket(pool_.class_name, pool_.family));
-    if (gap) {
+    if (is_turn_of_claims(gap && wanted)) {
+      allocate();
+    } else if (gap) {
       yield_to_gap();
     } else if (wanted) {
       allocate();
@@ -48,6 +52,21 @@ class PoolPass {
   }
 
  private:
+  // Whoever has a gap open, or wants one for the first time, comes before the claims; whoever tries again does not come
+  // before them all the time.
+  bool is_turn_of_claims(bool contended) {
+    if (contended) {
+      view_.each_fact(gaps_bucket(pool_.class_name, pool_.family), [&](std::string_view, const auto& gap) {
+        contended = gap.value == k_gap_patient;
+        return contended;
+      });
+    }
+    const base::Duration lasted = view_.since("contended", contended);
+    if (!contended) return false;
+    plan_.then_look_after(k_turn - lasted % k_turn);
+    return (lasted / k_turn) % 2 == 0;
+  }
+
   // An unassigned placeholder and an open gap exclude each other: MetalLB would give the one what falls into the other.
   // Whoever wants to open a gap publishes that first and goes on when it sees our answer.
   void yield_to_gap() {

@@ -115,8 +115,8 @@ std::string supply_bucket(std::string_view class_name, base::Family family) {
   return bucket("supply", class_name, family);
 }
 
-kube::Fact gap_fact(std::string_view class_name, base::Family family) {
-  return {gaps_bucket(class_name, family), "", "", pool_key(class_name, family)};
+kube::Fact gap_fact(std::string_view class_name, base::Family family, bool patient) {
+  return {gaps_bucket(class_name, family), "", std::string(patient ? k_gap_patient : ""), pool_key(class_name, family)};
 }
 
 std::string age_order(const kube::Meta& meta) { return fmt::format("{:020}/{}", meta.created, meta.uid); }

@@ -69,8 +69,10 @@ inline constexpr std::string_view k_supply_free = "free";
 inline constexpr std::string_view k_supply_exhausted = "exhausted";
 inline constexpr std::string_view k_supply_refused = "refused";
 
-// "A gap of this class and family is wanted or open." One per key, class and family.
-kube::Fact gap_fact(std::string_view class_name, base::Family family);
+// "A gap of this class and family is wanted or open." One per key, class and family. A `patient` one is wanted once
+// more after it got nowhere: the claims that wait have their turn first.
+kube::Fact gap_fact(std::string_view class_name, base::Family family, bool patient = false);
+inline constexpr std::string_view k_gap_patient = "patient";
 
 // Position among claims: oldest first, then by uid.
 std::string age_order(const kube::Meta& meta);

@@ -7,6 +7,7 @@
 #include "api/ipam.h"
 #include "api/names.h"
 #include "api/restore.h"
+#include "metallb/gap.h"
 #include "metallb/indexes.h"
 #include "metallb/placeholder.h"
 #include "metallb/reconcilers.h"
@@ -55,6 +56,7 @@ kube::Plan reconcile_placeholder(const Context& context, const kube::Key& key, k
   } else if (placeholder->meta.annotations.contains(api::metallb::claim_name)) {
     return plan;  // its claim's key looks after it, whether the claim exists or not
   }
+  if (!may_give_back(view, plan, *placeholder)) return plan;
   plan.writes.push_back(kube::remove(services, *placeholder, true, "placeholder-orphan"));
   return plan;
 }

@@ -14,6 +14,7 @@
 #include "api/restore.h"
 #include "metallb/association.h"
 #include "metallb/finalizers.h"
+#include "metallb/gap.h"
 #include "metallb/indexes.h"
 #include "metallb/ledger.h"
 #include "metallb/names.h"
@@ -383,12 +384,9 @@ class ServicePass {
     const base::IpAddress ip = *value_of(address);
     const Holds holds = find_holds(view_, context_.options, address, ip);
     if (holds.landed(ip)) return true;
-    if (ask) {
-      const kube::Fact gap = gap_fact(address.className, ip.family());
-      if (std::ranges::find(plan_.facts, gap) == plan_.facts.end()) plan_.facts.push_back(gap);
-    }
+    if (ask) publish_gap(plan_, address.className, ip.family());
     return holds.best != nullptr && is_pinned_to(*holds.best, ip) &&
-           view_.has_fact(opened_bucket(address.className, ip.family()));
+           is_gap_opened(view_, address.className, ip.family());
   }
 
   bool is_no_hold_possible() {

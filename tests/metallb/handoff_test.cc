@@ -79,6 +79,8 @@ TEST_F(HandoffTest, ItsRetryOpensAGapOnlyOnceTheUnassignedPlaceholdersAreGone) {
   settle();
   ASSERT_NE(drawn("other"), nullptr);
   settle_after(seconds(121));
+  EXPECT_NE(hold(k_v4), nullptr) << "who tries again does not come before who waits";
+  settle_after(seconds(61));
   EXPECT_EQ(drawn("other"), nullptr) << "a placeholder beside an open gap";
   EXPECT_EQ(hold(k_v4), nullptr);
   settle_after(seconds(31));

@@ -1,0 +1,33 @@
+#include "metallb/gap.h"
+
+#include <algorithm>
+
+#include "api/ipam.h"
+#include "metallb/indexes.h"
+#include "metallb/names.h"
+#include "metallb/placeholder.h"
+
+namespace metallb {
+
+void publish_gap(kube::Plan& plan, std::string_view class_name, base::Family family) {
+  const kube::Fact gap = gap_fact(class_name, family);
+  if (std::ranges::find(plan.facts, gap) == plan.facts.end()) plan.facts.push_back(gap);
+}
+
+bool is_gap_opened(kube::View& view, std::string_view class_name, base::Family family) {
+  return view.has_fact(opened_bucket(class_name, family));
+}
+
+bool may_give_back(kube::View& view, kube::Plan& plan, const api::Service& placeholder) {
+  bool may = true;
+  for (const base::IpAddress& ip : shown(placeholder)) {
+    view.each<api::IPAddress>(k_address_value_index, ip.to_string(), [&](const api::IPAddress& address) {
+      publish_gap(plan, address.className, ip.family());
+      may = is_gap_opened(view, address.className, ip.family()) && may;
+      return true;
+    });
+  }
+  return may;
+}
+
+}  // namespace metallb

@@ -1,0 +1,23 @@
+// The exclusion of gaps and unassigned placeholders (driver design §4), for those who open gaps: MetalLB would give the
+// one what falls into the other. Functions of what the view shows.
+#pragma once
+
+#include <string_view>
+
+#include "api/builtin.h"
+#include "base/ip.h"
+#include "kube/plan.h"
+#include "kube/view.h"
+
+namespace metallb {
+
+// Publishes, once in a plan, that a gap of this class and family is wanted or open.
+void publish_gap(kube::Plan& plan, std::string_view class_name, base::Family family);
+// No unassigned placeholder is about, and none comes while the gap is published.
+bool is_gap_opened(kube::View& view, std::string_view class_name, base::Family family);
+
+// Whether the Service may go: what it shows and the ledger has for somebody must not fall to a placeholder of ours.
+// Until then the plan asks for the gap.
+bool may_give_back(kube::View& view, kube::Plan& plan, const api::Service& placeholder);
+
+}  // namespace metallb

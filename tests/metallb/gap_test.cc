@@ -1,0 +1,195 @@
+// Driver design §4: a gap waits for the unassigned placeholders to go, whoever opens it, and keeps nobody waiting for
+// ever.
+#include <fmt/format.h>
+
+#include "metallb/driver_fixture.h"
+#include "metallb/placeholder.h"
+
+namespace metallb::testing {
+namespace {
+
+namespace m = api::metallb;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class GapTest : public DriverTest {
+ protected:
+  // All writes until everything is settled, by their steps.
+  std::vector<std::string> all_steps() {
+    std::vector<std::string> all;
+    for (int i = 0; i < 200; ++i) {
+      const auto woken = world.take_woken();
+      if (woken.empty()) return all;
+      for (const kube::Key& key : woken) {
+        for (int pass = 0; pass < 20; ++pass) {
+          const kube::Plan next = plan(key);
+          for (const std::string& step : steps(next)) all.push_back(step);
+          world.execute(next);
+          if (next.sends_nothing()) break;
+        }
+      }
+    }
+    ADD_FAILURE() << "never at rest";
+    return all;
+  }
+  static std::ptrdiff_t place(const std::vector<std::string>& all, std::string_view step) {
+    const auto found = std::ranges::find(all, step);
+    EXPECT_NE(found, all.end()) << step;
+    return found - all.begin();
+  }
+  // Another object for the address of `ip`: unclaimed, younger.
+  void put_junior(std::string_view ip = k_v4, std::string_view cls = "public") {
+    world.put<api::IPAddress>(fmt::format(
+        R"({{"metadata":{{"name":"junior","uid":"uid-junior","finalizers":["{}"],"creationTimestamp":"2030-01-01T00:00:00Z"}},
+            "spec":{{"address":"{}","className":"{}","reclaimPolicy":"Retain","source":{{"fromClass":{{}}}}}},
+            "status":{{"phase":"Available"}}}})",
+        m::teardown, ip, cls));
+  }
+  void relabel_hold(std::string_view object) {
+    world.change<api::Service>(
+        k_home, hold_name(name_of(k_v4)),
+        fmt::format(
+            R"({{"metadata":{{"labels":{{"{}":"{}"}},"ownerReferences":[{{"apiVersion":"{}/v1alpha1","kind":"IPAddress","name":"{}","uid":"uid-{}"}}]}}}})",
+            m::ip_address, object, api::group, object, object));
+  }
+  const api::Service* held_by(std::string_view object) {
+    const auto* hold = placeholder(hold_name(name_of(k_v4)));
+    return hold != nullptr && hold->meta.labels.get(m::ip_address) == object ? hold : nullptr;
+  }
+};
+
+// --- what is given back to the ledger's owner ---
+
+// Its claimRef was cleared before it was labelled: the claim's placeholder shows what the ledger has for nobody.
+TEST_F(GapTest, AnAddressIsGivenBackOnlyWhenNoUnassignedPlaceholderIsAbout) {
+  put_claim("waiting");
+  put_claim();
+  settle();
+  assign_home("iad-uid-web-v4", k_v4);
+  put_address(k_v4, "");
+  const std::vector<std::string> all = all_steps();
+  EXPECT_LT(place(all, "placeholder-before-gap"), place(all, "placeholder-replace"));
+  EXPECT_EQ(drawn("waiting"), nullptr);
+  assign_home(hold_name(name_of(k_v4)), k_v4);
+  settle();
+  EXPECT_NE(drawn("waiting"), nullptr);
+}
+
+TEST_F(GapTest, NorIsItWhenItsClaimGoes) {
+  put_claim("waiting");
+  put_claim();
+  settle();
+  assign_home("iad-uid-web-v4", k_v4);
+  put_address(k_v4, "");
+  world.vanish<api::IPAddressClaim>("tenant-a", "web");
+  const std::vector<std::string> all = all_steps();
+  EXPECT_LT(place(all, "placeholder-before-gap"), place(all, "placeholder-unneeded"));
+}
+
+// --- several objects for one address ---
+
+TEST_F(GapTest, AJuniorThatGoesLeavesItsHoldToTheSenior) {
+  put_bound();
+  put_junior();
+  relabel_hold("junior");
+  world.remove<api::IPAddress>("", "junior");
+  const kube::Key key = address_key("junior");
+  const kube::Plan next = plan(key);
+  EXPECT_THAT(steps(next), ElementsAre("hold-inherit"));
+  world.execute(next);
+  ASSERT_NE(held_by(name_of(k_v4)), nullptr);
+  settle();
+  EXPECT_EQ(world.get<api::IPAddress>("", "junior"), nullptr);
+  EXPECT_TRUE(shows(*hold(k_v4), *base::IpAddress::parse(k_v4)));
+}
+
+TEST_F(GapTest, ASeniorThatGoesLeavesItsHoldToTheJunior) {
+  put_bound();
+  put_junior();
+  settle();
+  world.vanish<api::IPAddressClaim>("tenant-a", "web");
+  world.change<api::IPAddress>("", name_of(k_v4),
+                               fmt::format(R"({{"metadata":{{"finalizers":["{}"]}}}})", m::teardown));
+  world.remove<api::IPAddress>("", name_of(k_v4));
+  const std::vector<std::string> all = all_steps();
+  EXPECT_THAT(all, Contains("hold-inherit"));
+  EXPECT_THAT(all, Not(Contains("hold-teardown")));
+  EXPECT_EQ(address(k_v4), nullptr);
+  ASSERT_NE(held_by("junior"), nullptr);
+}
+
+TEST_F(GapTest, AHeirOfAnotherClassGetsTheAddressThroughAGap) {
+  put_class("other", R"("parameters":{"addresses":["198.51.100.0/29"]})");
+  put_claim("waiting");
+  put_bound();
+  put_junior(k_v4, "other");
+  settle();
+  ASSERT_NE(drawn("waiting"), nullptr);
+  world.vanish<api::IPAddressClaim>("tenant-a", "web");
+  world.change<api::IPAddress>("", name_of(k_v4),
+                               fmt::format(R"({{"metadata":{{"finalizers":["{}"]}}}})", m::teardown));
+  world.remove<api::IPAddress>("", name_of(k_v4));
+  const std::vector<std::string> all = all_steps();
+  EXPECT_LT(place(all, "placeholder-before-gap"), place(all, "hold-teardown"));
+}
+
+// --- gaps that get nowhere ---
+
+class UnhonouredTest : public GapTest {
+ protected:
+  // A class whose addresses are never shared, since its advertisement selects Services.
+  void put_unshared_class() {
+    put_class(
+        "public",
+        R"("parameters":{"addresses":["203.0.113.0/28"],"advertise":{"l2":{"serviceSelectors":[{"matchLabels":{"a":"b"}}]}}})");
+    settle();
+  }
+  void land_holds() {
+    for (const std::string& name : placeholders()) {
+      const auto* hold = placeholder(name);
+      if (is_recorded(*hold) && hold->ingress.empty()) assign_home(name, pin_of(*hold));
+    }
+  }
+};
+
+TEST_F(UnhonouredTest, ManyPinsThatAreNeverHonouredLeaveTheOthersTheirTurn) {
+  put_unshared_class();
+  for (int i = 1; i <= 12; ++i) {
+    put_bound(fmt::format("203.0.113.{}", i), fmt::format("c{}", i));
+    put_service(fmt::format("s{}", i), fmt::format("c{}", i));
+    for (int step = 0; step < 10; ++step) {
+      settle_after(seconds(1));
+      land_holds();
+      settle();
+    }
+  }
+  put_claim("other");
+  int served = 0;
+  int waits = 0;
+  int longest = 0;
+  for (int step = 0; step < 600; ++step) {
+    settle_after(seconds(1));
+    land_holds();
+    settle();
+    waits = drawn("other") == nullptr ? waits + 1 : 0;
+    longest = std::max(longest, waits);
+    served += waits == 0 ? 1 : 0;
+  }
+  EXPECT_GE(served, 240) << "of 600 s";
+  EXPECT_LE(longest, 100);
+}
+
+TEST_F(UnhonouredTest, AHoldThatIsRefusedForEverOpensNoGapForEver) {
+  put_bound();
+  world.vanish<api::Service>(k_home, hold_name(name_of(k_v4)));
+  const kube::Key key = address_key(name_of(k_v4));
+  EXPECT_THAT(plan(key).facts, Contains(gap_fact("public", base::Family::v4)));
+  world.memory(key).failures = 5;
+  EXPECT_THAT(plan(key).facts, IsEmpty());
+}
+
+}  // namespace
+}  // namespace metallb::testing
