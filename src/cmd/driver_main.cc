@@ -1,6 +1,9 @@
 #include "cmd/driver_main.h"
 
+#include <openssl/rand.h>
+
 #include <CLI/CLI.hpp>
+#include <array>
 
 #include "api/restore.h"
 #include "kube/flags.h"
@@ -43,6 +46,12 @@ void add_flags(CLI::App& app, metallb::Options& options, std::string& placeholde
   app.get_options().back()->group("Restore");
 }
 
+base::Result<std::string> new_secret() {
+  std::array<unsigned char, 32> bytes{};
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) return base::fail("no random bytes");
+  return std::string(bytes.begin(), bytes.end());
+}
+
 }  // namespace
 
 int driver_main(int argc, const char* const* argv) {
@@ -68,6 +77,9 @@ int driver_main(int argc, const char* const* argv) {
       return base::fail("--placeholder-namespace must not be MetalLB's own namespace");
     }
     if (options.restore_grace > api::k_longest_restore) return base::fail("--restore-grace must not be more than 30m");
+    auto secret = new_secret();
+    if (!secret) return std::unexpected(secret.error());
+    options.secret = std::move(*secret);
     return metallb::controller(options);
   };
   return kube::run(what, argc, argv);

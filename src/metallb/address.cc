@@ -65,14 +65,17 @@ kube::Plan AddressPass::live() {
   handing_over_ = announcing_ && !shown_;
   trying_ = view_.since("handing-over", handing_over_);
   released_ = view_.since("released", handing_over_ && holds_.best == nullptr);
-  unlanded_ = view_.since("unlanded", holds_.best != nullptr && is_shown_by_nobody());
-  if (handing_over_) {
+  judge_sharing();
+  unlanded_ = view_.since("unlanded", holds_.best != nullptr && !holds_.landed(ip_) &&
+                                          (is_shown_by_nobody() || (sharing_ && handoff_key(*holds_.best) == key_)));
+  if (handing_over_ && !sharing_) {
     hand_over();
-  } else if (announcing_) {
-    remove_holds("hold-release");
+  } else if (announcing_ && !handing_over_) {
+    release_holds();
   } else if (!attached_ || !shown_ || !holds_.empty()) {
     hold();
   }  // else its pin was stripped: MetalLB leaves it the address, and the pin comes back
+  say_that_it_has_not_landed();
   observe_gap();
   clear_association();
   reserve_while_unheld();
@@ -145,7 +148,9 @@ void AddressPass::observe_gap() {
   if (address_.associatedTo && !held && !shown_) return;
   view_.since("gap", false);
   if (lasted > base::Duration::zero()) {
-    plan_.observations.push_back({std::string(k_gap_metric), std::chrono::duration<double>(lasted).count(), {}});
+    plan_.observations.push_back({std::string(k_gap_metric),
+                                  std::chrono::duration<double>(lasted).count(),
+                                  {{"rule", std::string(rule_.empty() ? rule::none : rule_)}}});
   }
 }
 
@@ -162,7 +167,7 @@ void AddressPass::clear_association() {
       !is_unrelated(view_, context_.options, *service_, ip_)) {
     return;
   }
-  if (!holds_.landed(ip_) && lasted < context_.options.detach_timeout) {
+  if ((!holds_.landed(ip_) || shown_) && lasted < context_.options.detach_timeout) {
     return plan_.then_look_after(context_.options.detach_timeout - lasted);
   }
   status_["associatedTo"] = nullptr;

@@ -36,22 +36,27 @@ void AddressPass::hold() {
   const api::Service* best = holds_.best;
   // A restored Service has it, and keeps it.
   if (best == nullptr && restored_user(view_, context_.options, address_, ip_) != nullptr) return;
+  // Without a key MetalLB would refuse it beside the workload: that gets one first.
+  const bool too_early = sharing_ && key_.empty();
   if (best == nullptr) {
-    create_hold("hold-create");
-  } else if (is_busy(*best)) {
+    if (!too_early) create_hold("hold-create");
+  } else if (is_busy(*best) || is_being_emptied(*best)) {
     // answered soon
   } else if (is_beyond_repair(context_.options, *best, ip_)) {
     plan_.writes.push_back(kube::remove(services(), *best, true, "hold-replace"));
-  } else if (boost::json::object repair = hold_repair(*best, address_, ip_); !repair.empty()) {
+  } else if (boost::json::object repair = repair_of(*best); !repair.empty()) {
     const bool fresh = !is_recorded(*best) && !best->ingress.empty();
     plan_.writes.push_back(kube::patch(services(), *best, std::move(repair), fresh ? "hold-record" : "hold-repair"));
-  } else if (is_shown_by_nobody()) {
+  } else if (unlanded_ > base::Duration::zero() || is_shown_by_nobody()) {
     touch(plan_, view_, *best, unlanded_);
   }
   for (const api::Service* other : holds_.others) {
     if (holds_.landed(ip_) || !shows(*other, ip_)) remove_hold(*other, "hold-surplus");
   }
-  if (!holds_.landed(ip_)) ask_for_gap(unlanded_ >= k_gap_patience);
+  if (!holds_.landed(ip_) && !sharing_) {
+    ask_for_gap(unlanded_ >= k_gap_patience);
+    if (unlanded_ < k_gap_patience) plan_.then_look_after(k_gap_patience - unlanded_);
+  }
 }
 
 void AddressPass::create_hold(std::string step) {
@@ -61,8 +66,9 @@ void AddressPass::create_hold(std::string step) {
     const std::string& ns = context_.options.placeholder_namespace;
     if (view_.busy({&services(), ns, name})) return;
     if (view_.get<api::Service>(ns, name) != nullptr) continue;
-    plan_.writes.push_back(
-        kube::create(services(), hold_body(context_.options, address_, ip_, std::move(name)), std::move(step)));
+    boost::json::object body = hold_body(context_.options, address_, ip_, std::move(name));
+    if (!key_.empty()) make_sharing(body, *service_, key_);
+    plan_.writes.push_back(kube::create(services(), std::move(body), std::move(step)));
     return;
   }
 }
@@ -88,7 +94,7 @@ void AddressPass::hand_over() {
   // The plan that opens it says that it is open.
   const bool opened = is_gap_opened(view_, address_.className, ip_.family());
   ask_for_gap(trying_ >= context_.options.attach_timeout && !opened);
-  if (!opened) return;
+  if (!opened || is_busy(*service_)) return;
   if (trying_ >= context_.options.attach_timeout) plan_.spends.emplace_back(k_retry);
   remove_holds("hold-release");
 }

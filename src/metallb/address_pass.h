@@ -14,6 +14,7 @@
 #include "kube/view.h"
 #include "metallb/context.h"
 #include "metallb/placeholder.h"
+#include "metallb/sharing.h"
 
 namespace metallb {
 
@@ -73,6 +74,15 @@ class AddressPass {
   void wait_for_pin();
   void ask_for_gap(bool patient);
   bool is_shown_by_nobody();
+  // --- address_sharing.cc ---
+  // Driver design §6, shared handoff: whether the address changes hands by sharing, and with which key.
+  void judge_sharing();
+  std::string attach_key();
+  bool may_stop_sharing();
+  void release_holds();
+  bool is_being_emptied(const api::Service& hold) const;
+  void say_that_it_has_not_landed();
+  boost::json::object repair_of(const api::Service& hold);
   bool is_taken();
   bool is_release_stuck();
 
@@ -90,9 +100,15 @@ class AddressPass {
   bool shown_ = false;         // and MetalLB has given it the address
   bool handing_over_ = false;  // and MetalLB has not given it the address yet
   bool release_stuck_ = false;
-  base::Duration trying_{};    // for so long it is being handed over
-  base::Duration released_{};  // for so long it is handed over and without a hold
-  base::Duration unlanded_{};  // for so long nobody shows it, although it has a hold
+  std::string_view rule_ = rule::gone;  // that forbids it to share the address with its hold; "" if it may
+  bool sharing_ = false;                // they share, or are about to
+  std::string key_;                     // by which; "" while somebody else has yet to choose it
+  base::Duration keyed_{};              // for so long the hold has had a sharing key
+  bool is_alone_ = false;               // the hold has a key and nobody to share with
+  base::Duration alone_{};              // for so long it has been alone with it
+  base::Duration trying_{};             // for so long it is being handed over
+  base::Duration released_{};           // for so long it is handed over and without a hold
+  base::Duration unlanded_{};           // for so long the hold could have had the address and has not
   boost::json::object status_;
   std::vector<kube::EventNote> notes_;  // ride on the status
   kube::Plan plan_;

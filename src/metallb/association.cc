@@ -10,6 +10,7 @@
 #include "metallb/placeholder.h"
 #include "metallb/reasons.h"
 #include "metallb/rendering.h"
+#include "metallb/sharing.h"
 
 namespace metallb {
 namespace {
@@ -106,6 +107,7 @@ std::optional<Refusal> sharing_refusal(kube::View& view, const Context& context,
                                        std::string_view class_name) {
   for (const std::string_view key : {api::metallb::sharing_key, api::metallb::old_sharing_key}) {
     if (service.meta.annotations.get(key).empty()) continue;
+    if (key == api::metallb::sharing_key && !handoff_key(service).empty()) continue;
     const ServedClass served = served_class(view, context, class_name);
     if (served.valid() && served.parameters().allow_sharing) return std::nullopt;
     return Refusal{reason::sharing_key_set,
@@ -153,6 +155,10 @@ bool carries_our_keys(const api::Service& service) {
   return service.meta.annotations.contains(api::metallb::pinned) ||
          service.meta.annotations.contains(api::metallb::service_uid) ||
          service.meta.has_finalizer(api::metallb::attached);
+}
+
+bool has_let_go(const api::Service& service) {
+  return !carries_our_keys(service) && service.meta.annotations.get(api::metallb::pool) == api::metallb::awaiting_pool;
 }
 
 bool is_announcing(const api::Service& service, const base::IpAddress& ip) {

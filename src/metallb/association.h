@@ -34,6 +34,8 @@ bool is_copy(const api::Service& service);
 bool is_pin_ours(const api::Service& service);
 // Anything that only we write: marker, finalizer, service-uid.
 bool carries_our_keys(const api::Service& service);
+// The write is done that makes MetalLB take its addresses off it.
+bool has_let_go(const api::Service& service);
 // Our pin write is done: from then on MetalLB may give it the address.
 bool is_announcing(const api::Service& service, const base::IpAddress& ip);
 

@@ -5,6 +5,7 @@
 
 #include "api/builtin.h"
 #include "api/ipam.h"
+#include "api/metallb.h"
 #include "api/names.h"
 #include "metallb/association.h"
 #include "metallb/class.h"
@@ -14,6 +15,7 @@
 #include "metallb/names.h"
 #include "metallb/placeholder.h"
 #include "metallb/reconcilers.h"
+#include "metallb/sharing.h"
 
 namespace metallb {
 namespace {
@@ -127,7 +129,10 @@ kube::Controller controller(const Options& options) {
   driver.lease_name = api::driver_lease;
   driver.watches = {watch_classes(*context), watch_claims(), watch_addresses(), watch_services(options, settings),
                     watch_namespaces(options)};
-  for (kube::WatchSpec& watch : metallb_watches(settings)) driver.watches.push_back(std::move(watch));
+  for (kube::WatchSpec& watch : metallb_watches(settings)) {
+    if (watch.kind == &api::L2Advertisement::kind()) watch.indexes.push_back(selecting_index());
+    driver.watches.push_back(std::move(watch));
+  }
 
   const auto add = [&](std::string_view name, auto reconcile, int rank) {
     driver.reconcilers.push_back(

@@ -33,6 +33,8 @@ struct Options {
   bool evict_intruders = false;
   // No allocation placeholder is created while this many placeholders exist; each costs a ClusterIP. 0 = no limit.
   std::size_t max_placeholders = 0;
+  // Random bytes that nobody else knows: sharing keys are made with it. "" makes keys that can be foretold, for tests.
+  std::string secret;
 };
 
 // A controller that keeps nothing outside the cluster; every call gives an independent one.

@@ -17,9 +17,6 @@ namespace {
 
 namespace json = boost::json;
 
-// One port that no workload is likely to use: sharing an address with one is legal only on another port.
-constexpr int k_port = 65535;
-
 // The current key wins if it is there at all, even when empty.
 std::string_view either(const kube::StringMap& annotations, std::string_view key, std::string_view old_key) {
   const std::string* value = annotations.find(key);
@@ -41,7 +38,7 @@ json::object body(const Options& options, std::string name, json::object labels,
       {"allocateLoadBalancerNodePorts", false},
       {"ipFamilyPolicy", "SingleStack"},
       {"ipFamilies", json::array{json::string(base::to_string(family))}},
-      {"ports", json::array{json::object{{"name", "held"}, {"protocol", "TCP"}, {"port", k_port}}}},
+      {"ports", placeholder_ports(k_placeholder_port)},
   };
   if (!options.load_balancer_class.empty()) spec["loadBalancerClass"] = options.load_balancer_class;
   return {{"metadata", json::object{{"name", std::move(name)},
@@ -194,6 +191,10 @@ class Candidates {
 };
 
 }  // namespace
+
+json::array placeholder_ports(int port) {
+  return {json::object{{"name", "held"}, {"protocol", "TCP"}, {"port", port}}};
+}
 
 bool is_placeholder(const api::Service& service, std::string_view placeholder_namespace) {
   return service.meta.ns == placeholder_namespace && service.meta.labels.get(api::metallb::placeholder) == "true";

@@ -2,6 +2,7 @@
 // Pure functions.
 #pragma once
 
+#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <optional>
 #include <string>
@@ -15,6 +16,11 @@
 #include "metallb/controller.h"
 
 namespace metallb {
+
+// One port that no workload is likely to use: sharing an address with one is legal only on another port.
+inline constexpr int k_placeholder_port = 65535;
+// spec.ports with that one port, TCP.
+boost::json::array placeholder_ports(int port);
 
 // The label, trusted only inside the placeholder namespace.
 bool is_placeholder(const api::Service& service, std::string_view placeholder_namespace);

@@ -36,6 +36,16 @@ void DriverTest::put_class(std::string_view name, std::string_view spec) {
       m::provisioner, spec.empty() ? R"("parameters":{"addresses":["203.0.113.0/29","2001:db8::/126"]})" : spec));
 }
 
+void DriverTest::put_unshared_class(std::string_view addresses) {
+  put_class(
+      "public",
+      fmt::format(
+          R"("parameters":{{"addresses":[{}],"advertise":{{"l2":{{"serviceSelectors":[{{"matchLabels":{{"a":"b"}}}}]}}}}}})",
+          addresses));
+  world.settle_all();
+  world.writes = 0;
+}
+
 const api::IPAddressClaim& DriverTest::put_claim(std::string_view name, std::string_view family) {
   return world.put<api::IPAddressClaim>(fmt::format(
       R"({{"metadata":{{"name":"{0}","namespace":"tenant-a","uid":"uid-{0}","annotations":{{"{1}":"{2}","{3}":"uid-{0}"}},

@@ -140,13 +140,6 @@ TEST_F(GapTest, AHeirOfAnotherClassGetsTheAddressThroughAGap) {
 
 class UnhonouredTest : public GapTest {
  protected:
-  // A class whose addresses are never shared, since its advertisement selects Services.
-  void put_unshared_class() {
-    put_class(
-        "public",
-        R"("parameters":{"addresses":["203.0.113.0/28"],"advertise":{"l2":{"serviceSelectors":[{"matchLabels":{"a":"b"}}]}}})");
-    settle();
-  }
   void land_holds() {
     for (const std::string& name : placeholders()) {
       const auto* hold = placeholder(name);
@@ -156,7 +149,7 @@ class UnhonouredTest : public GapTest {
 };
 
 TEST_F(UnhonouredTest, ManyPinsThatAreNeverHonouredLeaveTheOthersTheirTurn) {
-  put_unshared_class();
+  put_unshared_class(R"("203.0.113.0/28")");
   for (int i = 1; i <= 12; ++i) {
     put_bound(fmt::format("203.0.113.{}", i), fmt::format("c{}", i));
     put_service(fmt::format("s{}", i), fmt::format("c{}", i));

@@ -19,6 +19,7 @@ using ::testing::Not;
 
 class HandoffTest : public DriverTest {
  protected:
+  HandoffTest() { put_unshared_class(); }
   static constexpr std::string_view k_v6_spec = R"("clusterIPs":["fd00::9"],"ipFamilies":["IPv6"])";
 
   std::string attached_to(std::string_view ip = k_v4) {

@@ -16,6 +16,7 @@ using ::testing::Not;
 
 class ServiceTest : public DriverTest {
  protected:
+  ServiceTest() { put_unshared_class(); }
   std::string attached_to(std::string_view ip = k_v4) {
     return address(ip)->associatedTo ? address(ip)->associatedTo->name : "";
   }

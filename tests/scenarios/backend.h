@@ -74,6 +74,10 @@ class Backend {
   // unguarded or empty writes.
   virtual std::vector<std::string> take_breaches() = 0;
 
+  // The events of a watch of that collection from `version` until now, in their order.
+  virtual base::Result<std::vector<boost::json::value>> changes(const std::string& collection,
+                                                                const std::string& version) = 0;
+
   // At rest: what would be done if everything were looked at once more. Empty where that cannot be told.
   virtual std::vector<std::string> check_settled() { return {}; }
 

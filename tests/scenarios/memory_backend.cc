@@ -113,6 +113,22 @@ kube::Answer MemoryBackend::send(std::string_view user, const kube::Request& req
   return world_->server().handle(request, user);
 }
 
+base::Result<std::vector<json::value>> MemoryBackend::changes(const std::string& collection,
+                                                              const std::string& version) {
+  struct Collector final : sandbox::WatchSink {
+    void event(std::shared_ptr<const std::string> line) override { events.push_back(json::parse(*line)); }
+    void ended() override {}
+    std::vector<json::value> events;
+  } collector;
+  kube::Request request;
+  request.path = collection;
+  request.query = {{"watch", "true"}, {"resourceVersion", version}};
+  const auto id = world_->server().watch(request, "admin", collector);
+  if (!id) return base::fail("the watch is refused: " + id.error().body);
+  world_->server().unwatch(*id);
+  return std::move(collector.events);
+}
+
 base::MonoTime MemoryBackend::now() const { return world_->now(); }
 
 void MemoryBackend::let_pass(base::Duration time) { world_->run_for(time); }

@@ -41,6 +41,8 @@ class MemoryBackend : public Backend {
   std::size_t position() override;
   std::vector<WriteRecord> writes(std::size_t from) override;
   std::vector<std::string> take_breaches() override;
+  base::Result<std::vector<boost::json::value>> changes(const std::string& collection,
+                                                        const std::string& version) override;
   std::vector<std::string> check_settled() override;
   base::Result<void> store_unchecked(const boost::json::object& object) override;
 

@@ -169,6 +169,22 @@ kube::Answer RealBackend::send(std::string_view user, const kube::Request& reque
   return client->second->send(request);
 }
 
+base::Result<std::vector<json::value>> RealBackend::changes(const std::string& collection, const std::string& version) {
+  kube::Request request;
+  request.path = collection;
+  request.query = {{"watch", "true"}, {"resourceVersion", version}, {"timeoutSeconds", "1"}};
+  const auto answer = send("admin", request);
+  if (!answer || answer->status != 200) return base::fail("the watch is refused");
+  std::vector<json::value> events;
+  std::string_view rest = answer->body;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    if (end != 0) events.push_back(json::parse(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return events;
+}
+
 base::MonoTime RealBackend::now() const {
   return std::chrono::time_point_cast<base::Duration>(std::chrono::steady_clock::now());
 }

@@ -48,6 +48,8 @@ class RealBackend : public Backend {
   std::size_t position() override;
   std::vector<WriteRecord> writes(std::size_t from) override;
   std::vector<std::string> take_breaches() override;
+  base::Result<std::vector<boost::json::value>> changes(const std::string& collection,
+                                                        const std::string& version) override;
   base::Result<void> store_unchecked(const boost::json::object& object) override;
 
  private:

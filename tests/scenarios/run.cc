@@ -27,6 +27,7 @@ void Run::run() {
     run_all(step.operations, step.name);
   }
   check_watchers();
+  review_shown(true);
 }
 
 void Run::bind(const BindingList& list) {
@@ -64,12 +65,13 @@ void Run::run_all(const json::array& operations, const std::string& step) {
 void Run::run_one(const std::string& verb, const json::object& argument) {
   using Handler = void (Run::*)(const json::object&);
   static const std::map<std::string, Handler> handlers = {
-      {"create", &Run::create},  {"apply", &Run::apply},   {"patch", &Run::patch},     {"delete", &Run::remove},
-      {"assert", &Run::assert_}, {"error", &Run::error},   {"count", &Run::count},     {"never", &Run::never},
-      {"always", &Run::always},  {"settle", &Run::settle}, {"sleep", &Run::sleep},     {"start", &Run::start},
-      {"stop", &Run::stop},      {"kill", &Run::kill},     {"restart", &Run::restart}, {"mark", &Run::mark},
-      {"writes", &Run::writes},  {"repeat", &Run::repeat}, {"store", &Run::store},     {"equal", &Run::equal},
-      {"backup", &Run::backup},  {"wipe", &Run::wipe},     {"restore", &Run::restore},
+      {"create", &Run::create},   {"apply", &Run::apply},         {"patch", &Run::patch},     {"delete", &Run::remove},
+      {"assert", &Run::assert_},  {"error", &Run::error},         {"count", &Run::count},     {"never", &Run::never},
+      {"always", &Run::always},   {"settle", &Run::settle},       {"sleep", &Run::sleep},     {"start", &Run::start},
+      {"stop", &Run::stop},       {"kill", &Run::kill},           {"restart", &Run::restart}, {"mark", &Run::mark},
+      {"writes", &Run::writes},   {"repeat", &Run::repeat},       {"store", &Run::store},     {"equal", &Run::equal},
+      {"shown", &Run::shown},     {"meanwhile", &Run::meanwhile}, {"backup", &Run::backup},   {"wipe", &Run::wipe},
+      {"restore", &Run::restore},
   };
   const auto handler = handlers.find(verb);
   if (handler == handlers.end()) fail("no such operation");
@@ -99,7 +101,7 @@ json::object Run::pattern(const json::object& argument, Target& target) {
 }
 
 void Run::repeat(const json::object& argument) {
-  const auto times = argument.at("times").to_number<std::int64_t>();
+  const auto times = check(substitute(argument.at("times"), bindings_)).to_number<std::int64_t>();
   for (std::int64_t n = 1; n <= times; ++n) {
     bindings_["n"] = n;
     run_all(argument.at("try").as_array(), fmt::format("round {}", n));
@@ -128,8 +130,10 @@ void Run::settle(const json::object& argument) {
 }
 
 void Run::pass(base::Duration time) {
+  go_on_meanwhile();
   backend_.let_pass(time);
   check_watchers();
+  review_shown(false);
 }
 
 std::vector<Process> Run::processes(const json::object& argument) {

@@ -5,6 +5,7 @@
 #include <boost/json/object.hpp>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -100,6 +101,19 @@ class Run {
   void always(const json::object& argument);
   void watch(const json::object& argument, bool must_match);
   void check_watchers();
+  // --- at every version, and beside the steps (run_shown.cc)
+  struct Shown {
+    std::string ip;
+    std::string never;           // "NAMESPACE/" that must not show it; "" for none
+    std::string version;         // gone through until here
+    std::set<std::string> by{};  // "NAMESPACE/NAME" that show it then
+    base::MonoTime looked{};
+    std::size_t versions = 0;
+  };
+  void shown(const json::object& argument);
+  void review_shown(bool at_once);
+  void meanwhile(const json::object& argument);
+  void go_on_meanwhile();
   static bool counts(const WriteRecord& record);
   static std::string listed(const std::vector<WriteRecord>& records, std::string_view user);
   void mark(const json::object& argument);
@@ -116,6 +130,9 @@ class Run {
   std::map<std::string, std::size_t> marks_;
   std::vector<std::function<std::string()>> watchers_;
   std::vector<std::pair<Target, json::object>> backup_;
+  std::vector<Shown> shown_;
+  json::array meanwhile_;
+  bool in_meanwhile_ = false;
 };
 
 }  // namespace scenarios

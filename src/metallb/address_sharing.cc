@@ -1,0 +1,106 @@
+// Driver design §6: the address's side of the shared handoff.
+#include <string>
+#include <utility>
+
+#include "api/names.h"
+#include "metallb/address_pass.h"
+#include "metallb/association.h"
+#include "metallb/indexes.h"
+#include "metallb/ledger.h"
+#include "metallb/reasons.h"
+
+namespace metallb {
+
+void AddressPass::judge_sharing() {
+  if (service_ != nullptr) rule_ = sharing_forbidden(view_, context_, *service_, address_.className);
+  const bool arriving = rule_.empty() && attached_ && !shown_ && holds_.landed(ip_);
+  const bool leaving = rule_.empty() && !attached_ && shown_ && !has_let_go(*service_);
+  if (arriving) key_ = attach_key();
+  if (leaving) key_ = handoff_key(*service_);
+  // Whoever must put its key on first is not waited for for ever.
+  const bool awaits = leaving && key_.empty();
+  const base::Duration waited = view_.since("awaiting-key", awaits);
+  const base::Duration limit = context_.options.detach_timeout;
+  if (awaits && waited < limit) plan_.then_look_after(limit - waited);
+  sharing_ = arriving || (leaving && (!awaits || waited < limit));
+  const bool keyed = holds_.best != nullptr && !handoff_key(*holds_.best).empty();
+  keyed_ = view_.since("keyed", keyed);
+  is_alone_ = keyed && !sharing_ && holds_.landed(ip_) && (service_ == nullptr || handoff_key(*service_).empty()) &&
+              view_.count<api::Service>(k_service_shown_index, ip_.to_string()) == 1;
+  alone_ = view_.since("alone", is_alone_);
+}
+
+// All addresses of one Service go with one key, and the first that has a hold chooses it, unless there is one already:
+// after a restart it is read back from where it was put.
+std::string AddressPass::attach_key() {
+  const api::IPAddress* first = nullptr;
+  std::string_view chosen;
+  std::string_view other = handoff_key(*service_);
+  for (const auto* address : kept(view_, context_.options, *service_)) {
+    const base::IpAddress ip = *value_of(*address);
+    const Holds holds = find_holds(view_, context_.options, *address, ip);
+    if (!holds.landed(ip)) continue;
+    const std::string_view key = handoff_key(*holds.best);
+    if (first == nullptr || address->meta.name < first->meta.name) {
+      first = address;
+      chosen = key;
+    }
+    if (other.empty()) other = key;
+  }
+  if (!chosen.empty() || first != &address_) return std::string(chosen);
+  return other.empty() ? new_handoff_key(view_, context_.options.secret) : std::string(other);
+}
+
+// A hold whose key goes while MetalLB has somebody else beside it would lose the address.
+bool AddressPass::may_stop_sharing() {
+  if (!is_alone_) return false;
+  const base::Duration wait = until_alone_for_sure(keyed_, alone_);
+  if (wait > base::Duration::zero()) plan_.then_look_after(wait);
+  return wait == base::Duration::zero();
+}
+
+// MetalLB has been told to take it off, and the workload has the address: made good before MetalLB has done so, nobody
+// could tell whether it still will.
+bool AddressPass::is_being_emptied(const api::Service& hold) const {
+  return shown_ && shows(hold, ip_) && pool_of(hold) == api::metallb::awaiting_pool;
+}
+
+// The workload has the address. MetalLB forgets who is deleted, but not while it loads: then the hold would stay in its
+// books, and the workload could never share with nobody again.
+void AddressPass::release_holds() {
+  if (is_busy(*service_)) return;  // it may be letting go
+  const api::Service* best = holds_.best;
+  if (!holds_.landed(ip_) || handoff_key(*best).empty()) return remove_holds("hold-release");
+  if (is_busy(*best) || pool_of(*best) == api::metallb::awaiting_pool) return;
+  boost::json::object annotations{{api::metallb::pool, api::metallb::awaiting_pool}, {api::metallb::pin, nullptr}};
+  plan_.writes.push_back(kube::patch(
+      services(), *best, {{"metadata", boost::json::object{{"annotations", std::move(annotations)}}}}, "hold-empty"));
+}
+
+boost::json::object AddressPass::repair_of(const api::Service& hold) {
+  boost::json::object repair = hold_repair(hold, address_, ip_);
+  if (!key_.empty()) {
+    merge_into(repair, sharing_patch(hold, *service_, key_));
+  } else if (handoff_key(hold).empty() || may_stop_sharing()) {
+    merge_into(repair, unsharing_patch(hold));
+  }
+  return repair;
+}
+
+// The hold is kept all the while, so there is nothing to take back: it is said, and MetalLB is made to look again.
+void AddressPass::say_that_it_has_not_landed() {
+  if (!handing_over_ || !sharing_) return;
+  const base::Duration limit = context_.options.attach_timeout;
+  if (trying_ < limit) return plan_.then_look_after(limit - trying_);
+  if (!plan_.writes.empty()) return;
+  plan_.events.push_back({{&services(), service_->meta.ns, service_->meta.name},
+                          service_->meta.uid,
+                          true,
+                          std::string(reason::handoff_timed_out),
+                          "Attach",
+                          "MetalLB has not given " + ip_.to_string() +
+                              " to this Service in time; it stays held, and MetalLB is made to look again",
+                          true});
+}
+
+}  // namespace metallb

@@ -1,0 +1,159 @@
+// Driver design §6: a Service lets go of its addresses.
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/names.h"
+#include "metallb/finalizers.h"
+#include "metallb/gap.h"
+#include "metallb/indexes.h"
+#include "metallb/ledger.h"
+#include "metallb/placeholder.h"
+#include "metallb/reasons.h"
+#include "metallb/service_pass.h"
+#include "metallb/sharing.h"
+
+namespace metallb {
+namespace {
+
+namespace json = boost::json;
+
+// Writes in a row that failed until gaps of others no longer wait for this Service.
+constexpr int k_patient_failures = 5;
+
+}  // namespace
+
+// Rid of all that is ours by somebody else, it still shows what the ledger says it has: MetalLB leaves it that.
+bool ServicePass::keeps_what_it_must_not() {
+  return !has_let_go(service_) && std::ranges::any_of(mine_, [&](const auto* address) {
+    const auto ip = value_of(*address);
+    return ip && shows(service_, *ip);
+  });
+}
+
+// Addresses of the ledger that MetalLB may have given to the Service.
+ServicePass::Addresses ServicePass::at_risk() {
+  Addresses found = mine_;
+  for (const base::IpAddress& ip : shown(service_)) {
+    view_.each<api::IPAddress>(k_address_value_index, ip.to_string(), [&](const api::IPAddress& address) {
+      const bool ours = address.meta.has_finalizer(api::metallb::teardown);
+      if (ours && std::ranges::find(found, &address) == found.end()) found.push_back(&address);
+      return true;
+    });
+  }
+  std::erase_if(found, [&](const auto* address) {
+    const auto value = value_of(*address);
+    return !value || !shows(service_, *value);
+  });
+  return found;
+}
+
+// Gap handoff: the hold stands ready, pinned, and no unassigned placeholder is about when the Service is made to drop
+// the address.
+bool ServicePass::is_hold_ready(const api::IPAddress& address, bool ask) {
+  if (address.meta.deleting && holder_of(view_, address) == nullptr) return true;
+  const base::IpAddress ip = *value_of(address);
+  const Holds holds = find_holds(view_, context_.options, address, ip);
+  // What is being done to it may be its deletion, and what has no pin is on its way out already.
+  if (holds.landed(ip) && is_pinned_to(*holds.best, ip))
+    return !view_.busy({&services(), holds.best->meta.ns, holds.best->meta.name});
+  if (ask && may_share(address)) {
+    if (holds.best != nullptr && shared_key_.empty()) shared_key_ = handoff_key(*holds.best);
+    shares_ = true;
+    return false;
+  }
+  if (ask) publish_gap(plan_, address.className, ip.family());
+  return holds.best != nullptr && is_pinned_to(*holds.best, ip) && is_gap_opened(view_, address.className, ip.family());
+}
+
+bool ServicePass::may_share(const api::IPAddress& address) {
+  return is_associated(address, service_) && sharing_forbidden(view_, context_, service_, address.className).empty();
+}
+
+// Shared handoff: the key comes first, the hold joins by it, and only then the Service lets go.
+void ServicePass::share() {
+  if (!handoff_key(service_).empty()) return;
+  const std::string key = shared_key_.empty() ? new_handoff_key(view_, context_.options.secret) : shared_key_;
+  plan_.writes.push_back(kube::patch(
+      services(), service_,
+      {{"metadata", json::object{{"annotations", json::object{{api::metallb::sharing_key, key}}}}}}, "detach-share"));
+}
+
+bool ServicePass::is_no_hold_possible() {
+  if (!service_.meta.deleting) return false;
+  const auto* home = view_.get<api::Namespace>(context_.options.placeholder_namespace);
+  return home == nullptr || home->meta.deleting || home->phase == "Terminating";
+}
+
+void ServicePass::let_go(base::Duration since) {
+  const base::Duration limit = context_.options.detach_timeout;
+  const bool patient = since < limit && view_.failures() < k_patient_failures && !is_no_hold_possible();
+  const Addresses risky = at_risk();
+  bool ready = true;
+  for (const auto* address : risky) ready = is_hold_ready(*address, patient) && ready;
+  if (!ready && patient) {
+    if (shares_) share();
+    return plan_.then_look_after(limit - since);
+  }
+  if (is_being_emptied() && !risky.empty() && patient) return plan_.then_look_after(limit - since);
+  release(!risky.empty(), patient);
+  if (!ready) {
+    tell(reason::detach_timed_out, "Detach",
+         "let go before MetalLB could hold the address again; its hold stays pending", true, false);
+  }
+}
+
+// All but the finalizer of one that is being deleted is off.
+bool ServicePass::is_being_emptied() const {
+  const kube::StringMap& current = service_.meta.annotations;
+  return service_.meta.deleting && service_.meta.has_finalizer(api::metallb::attached) &&
+         !current.contains(api::metallb::pinned) && current.get(api::metallb::pool) == api::metallb::awaiting_pool;
+}
+
+// One write takes pin, marker and finalizer off and leaves a pool that does not exist: MetalLB empties the Service by
+// itself. A Service that is being deleted and shares stays until that is done.
+void ServicePass::release(bool shows_ours, bool may_stay) {
+  const bool stays = may_stay && shows_ours && service_.meta.deleting && !handoff_key(service_).empty();
+  const kube::StringMap& current = service_.meta.annotations;
+  const bool wrote_pin = current.get(api::metallb::pinned) == "true";
+  json::object annotations;
+  if (wrote_pin && current.contains(api::metallb::pin)) annotations[api::metallb::pin] = nullptr;
+  for (const std::string_view key : {api::metallb::pinned, api::metallb::service_uid, api::metallb::touched}) {
+    if (current.contains(key)) annotations[key] = nullptr;
+  }
+  if (!handoff_key(service_).empty()) annotations[api::metallb::sharing_key] = nullptr;
+  if ((wrote_pin || shows_ours) && service_.type == "LoadBalancer") {
+    if (current.get(api::metallb::pool) != api::metallb::awaiting_pool)
+      annotations[api::metallb::pool] = api::metallb::awaiting_pool;
+  } else if (wrote_pin && current.contains(api::metallb::pool)) {
+    annotations[api::metallb::pool] = nullptr;
+  }
+  json::object metadata;
+  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
+  if (service_.meta.has_finalizer(api::metallb::attached) && !stays) {
+    metadata["finalizers"] = finalizers_without(service_, api::metallb::attached);
+  }
+  plan_.writes.push_back(kube::patch(services(), service_, {{"metadata", std::move(metadata)}}, "detach-release"));
+}
+
+// By a pin of its own: it would get the address in the first gap, as it may have done before it was evicted.
+bool ServicePass::asks_for_reserved() {
+  return std::ranges::any_of(pinned(service_), [&](const base::IpAddress& ip) {
+    return view_.count<api::IPAddress>(k_address_value_index, ip.to_string()) != 0;
+  });
+}
+
+// The last step of detaching: the pool annotation goes, if the claim annotation is gone and the address too.
+void ServicePass::tidy() {
+  if (!plan_.writes.empty() || service_.meta.deleting || !mine_.empty() || carries_our_keys(service_)) return;
+  if (!claim_name_of(service_).empty() || !at_risk().empty()) return;
+  if (service_.meta.annotations.get(api::metallb::pool) != api::metallb::awaiting_pool) return;
+  if (asks_for_reserved()) return;
+  plan_.writes.push_back(kube::patch(
+      services(), service_, {{"metadata", json::object{{"annotations", json::object{{api::metallb::pool, nullptr}}}}}},
+      "detach-tidy"));
+}
+}  // namespace metallb
