@@ -5,6 +5,7 @@
 #include <boost/json/array.hpp>
 #include <set>
 
+#include "sandbox/characters.h"
 #include "sandbox/json.h"
 
 namespace sandbox {
@@ -20,7 +21,7 @@ Failure about(int code, std::string reason, std::string message, const Subject& 
 
 std::string named(const Subject& subject) {
   const std::string what = qualified(subject.resource, subject.group);
-  return subject.name.empty() ? what : fmt::format("{} \"{}\"", what, subject.name);
+  return subject.name.empty() ? what : fmt::format("{} {}", what, quote(subject.name));
 }
 
 std::string with_detail(std::string_view prefix, std::string_view value, std::string_view detail) {
@@ -72,7 +73,30 @@ std::string qualified(std::string_view what, std::string_view group) {
   return group.empty() ? std::string(what) : fmt::format("{}.{}", what, group);
 }
 
-std::string quote(std::string_view text) { return to_text(json::value(json::string(text))); }
+std::string quote(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const Rune rune = first_rune(text);
+    const std::string_view bytes = text.substr(0, rune.size);
+    text.remove_prefix(rune.size);
+    const std::size_t named = rune.valid ? std::string_view("\a\b\f\n\r\t\v\"\\").find(bytes) : std::string_view::npos;
+    if (named != std::string_view::npos) {
+      out += {'\\', std::string_view("abfnrtv\"\\")[named]};
+    } else if (!rune.valid || rune.value < ' ' || rune.value == 0x7f) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(bytes.front()));
+    } else if (is_printable(rune.value)) {
+      out += bytes;
+    } else {
+      out += rune.value < 0x10000 ? fmt::format("\\u{:04x}", static_cast<std::uint32_t>(rune.value))
+                                  : fmt::format("\\U{:08x}", static_cast<std::uint32_t>(rune.value));
+    }
+  }
+  return out + '"';
+}
+
+std::string shown_value(const json::value& value) {
+  return value.is_string() ? quote(view(value.get_string())) : to_text(value);
+}
 
 Failure bad_request(std::string message) {
   return {.code = 400, .reason = "BadRequest", .message = std::move(message), .bare = true};
@@ -130,9 +154,10 @@ Failure invalid(const Subject& subject, Causes causes) {
   }
   std::string text = fmt::format("{}", fmt::join(lines, ", "));
   if (lines.size() > 1) text = "[" + text + "]";
-  Failure failure = about(
-      422, "Invalid",
-      fmt::format("{} \"{}\" is invalid: {}", qualified(subject.resource, subject.group), subject.name, text), subject);
+  Failure failure =
+      about(422, "Invalid",
+            fmt::format("{} {} is invalid: {}", qualified(subject.resource, subject.group), quote(subject.name), text),
+            subject);
   failure.causes = std::move(causes);
   return failure;
 }

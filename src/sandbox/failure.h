@@ -2,6 +2,7 @@
 // sandbox.
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -85,6 +86,9 @@ Cause field_duplicate(std::string field, std::string_view value_json);
 Cause field_too_long(std::string field, std::int64_t bytes);
 Cause field_too_many(std::string field, std::int64_t actual, std::int64_t most);
 
+// As Go's %q: a text in quotes, with escapes for what cannot be shown.
 std::string quote(std::string_view text);
+// A value as messages show it: texts quoted, anything else as JSON.
+std::string shown_value(const boost::json::value& value);
 
 }  // namespace sandbox

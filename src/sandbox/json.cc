@@ -1,5 +1,7 @@
 #include "sandbox/json.h"
 
+#include "sandbox/characters.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -101,6 +103,9 @@ base::Result<json::value> parse(std::string_view text, std::size_t depth) {
   json::parse_options options;
   options.max_depth = depth;
   json::value value = json::parse(text, error, {}, options);
+  if (error) {
+    if (const std::string read = as_go_reads(text); read != text) value = json::parse(read, error, {}, options);
+  }
   if (error == json::error::incomplete) return base::fail("unexpected end of JSON input");
   if (error) return base::fail(error.message());
   return value;

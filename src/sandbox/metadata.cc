@@ -253,8 +253,8 @@ void validate_metadata_update(const json::object& object, const json::object& ol
     const json::value* now = metadata.if_contains(field);
     const json::value* was = before.if_contains(field);
     if ((now == nullptr) == (was == nullptr) && (now == nullptr || same(*now, *was))) continue;
-    causes.push_back(
-        field_invalid("metadata." + std::string(field), now == nullptr ? "null" : to_text(*now), "field is immutable"));
+    causes.push_back(field_invalid("metadata." + std::string(field), now == nullptr ? "null" : shown_value(*now),
+                                   "field is immutable"));
   }
   if (before.contains("deletionTimestamp")) {
     const std::vector<std::string> list = finalizers_of(old);

@@ -264,8 +264,8 @@ void Schema::check(const json::value& value, const json::value* old, const Place
   if (value.is_number()) check_number(value, place, causes);
   if (!enum_.empty() && std::ranges::none_of(enum_, [&value](const json::value& e) { return same(e, value); })) {
     std::vector<std::string> allowed;
-    for (const json::value& choice : enum_) allowed.push_back(to_text(choice));
-    causes.push_back(field_not_supported(place.text(), to_text(value), allowed));
+    for (const json::value& choice : enum_) allowed.push_back(shown_value(choice));
+    causes.push_back(field_not_supported(place.text(), shown_value(value), allowed));
   }
   if (value.is_array()) check_array(value.get_array(), old, place, causes);
   if (value.is_object()) check_object(value.get_object(), old, place, causes);
@@ -337,7 +337,7 @@ void Schema::check_repeated(const json::array& items, const Place& place, Causes
       }
       key = std::move(part);
     }
-    causes.push_back(field_duplicate(Place(place, i).text(), to_text(key)));
+    causes.push_back(field_duplicate(Place(place, i).text(), shown_value(key)));
   }
 }
 
@@ -374,7 +374,7 @@ void Schema::check_rules(const json::value& value, const json::value* old, const
       causes.push_back(field_required(std::move(field), rule.message));
     } else {
       causes.push_back(
-          field_invalid(std::move(field), value.is_structured() ? std::string() : to_text(value), rule.message));
+          field_invalid(std::move(field), value.is_structured() ? std::string() : shown_value(value), rule.message));
     }
   }
   if (const json::object* members = value.if_object()) {

@@ -17,7 +17,7 @@ void check_choice(const json::object& spec, std::string_view field, std::initial
   if (value == nullptr || std::ranges::find(choices, text_at(spec, {field})) != choices.end()) return;
   std::vector<std::string> supported;
   for (const std::string_view choice : choices) supported.push_back(quote(choice));
-  causes.push_back(field_not_supported("spec." + std::string(field), to_text(*value), supported));
+  causes.push_back(field_not_supported("spec." + std::string(field), shown_value(*value), supported));
 }
 
 void check_port_number(const json::object& port, std::string_view field, const std::string& path, Causes& causes) {
@@ -162,8 +162,8 @@ void check_immutable(const json::object& spec, const json::object& old, Causes& 
   if (text_at(spec, {"type"}) == "LoadBalancer" && text_at(old, {"type"}) == "LoadBalancer" &&
       text_at(spec, {"loadBalancerClass"}) != text_at(old, {"loadBalancerClass"})) {
     const json::value* now = spec.if_contains("loadBalancerClass");
-    causes.push_back(
-        field_invalid("spec.loadBalancerClass", now == nullptr ? "null" : to_text(*now), "may not change once set"));
+    causes.push_back(field_invalid("spec.loadBalancerClass", now == nullptr ? "null" : shown_value(*now),
+                                   "may not change once set"));
   }
 }
 

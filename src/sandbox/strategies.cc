@@ -154,7 +154,7 @@ class EventViewStrategy final : public Strategy {
       const json::value* was = old.if_contains(field);
       if ((now == nullptr) == (was == nullptr) && (now == nullptr || same(*now, *was))) continue;
       causes.push_back(
-          field_invalid(std::string(field), now == nullptr ? "null" : to_text(*now), "field is immutable"));
+          field_invalid(std::string(field), now == nullptr ? "null" : shown_value(*now), "field is immutable"));
     }
   }
 };
