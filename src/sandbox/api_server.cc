@@ -132,6 +132,12 @@ Outcome<Target> ApiServer::Impl::route(const kube::Request& request, const Calle
   const bool served =
       sub.empty() || (sub == "status" && target.kind->status) || (sub == "finalize" && target.kind == namespaces) ||
       std::ranges::find(target.kind->subresources, sub, &Subresource::name) != target.kind->subresources.end();
+  const auto absent = std::ranges::find(target.kind->absent, std::string_view(sub).substr(0, sub.find('/')),
+                                        &std::pair<std::string_view, std::string_view>::first);
+  if (!served && absent != target.kind->absent.end() && !info.ns.empty() == target.kind->namespaced) {
+    if (storage.get(*target.kind, target.key()) == nullptr) return refuse(not_found(target.kind->subject(info.name)));
+    return refuse(bad_request(std::string(absent->second)));
+  }
   if (!served && target.kind->custom && !info.name.empty()) return refuse(not_found(target.kind->subject(info.name)));
   if (!served || (!target.kind->namespaced && !info.ns.empty())) return refuse(no_such_resource());
   if (target.kind->namespaced && info.ns.empty() && (!info.name.empty() || is_write(info.verb)))
@@ -140,6 +146,7 @@ Outcome<Target> ApiServer::Impl::route(const kube::Request& request, const Calle
   if (!form) return std::unexpected(form.error());
   target.form = std::move(*form);
   target.user = caller.user;
+  target.groups = caller.groups;
   target.manager = manager_of(info, caller.user_agent);
   if (auto checked = check_options(info, request); !checked) return std::unexpected(checked.error());
   target.dry_run = info.param("dryRun") == "All";

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -51,7 +52,8 @@ using Admission = std::function<std::optional<Refusal>(const AdmissionRequest&)>
 // Who asks, and what its request's headers say beyond what kube::Request holds. Views that outlive the call.
 struct Caller {
   std::string_view user = {};
-  std::string_view accept = {};  // "" is JSON
+  std::span<const std::string> groups = {};  // none: as a member of system:masters
+  std::string_view accept = {};              // "" is JSON
   std::string_view user_agent =
       {};  // up to '/': who a write is by in managedFields, unless the request names a manager
 };

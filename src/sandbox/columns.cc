@@ -1,4 +1,4 @@
-// The columns of the built-in kinds.
+// The columns of the built-in kinds that the sandbox does something about; those of the others are in columns_more.cc.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,101 +6,14 @@
 #include <boost/json/array.hpp>
 #include <cctype>
 
+#include "sandbox/cells.h"
 #include "sandbox/tables.h"
 
 namespace sandbox {
 namespace {
 
+using namespace cells;
 using Path = std::initializer_list<std::string_view>;
-
-json::value name(const json::object& object, WallSeconds) {
-  return json::string(text_at(object, {"metadata", "name"}));
-}
-json::value age(const json::object& object, WallSeconds now) {
-  return json::string(age_of(text_at(object, {"metadata", "creationTimestamp"}), now));
-}
-
-template <std::size_t N>
-struct Literal {
-  // NOLINTNEXTLINE(google-explicit-constructor): made from the literal in a template argument
-  constexpr Literal(const char (&text)[N]) { std::copy_n(text, N, value); }
-  char value[N];
-};
-
-// A cell that shows a text of the object, found by its members' names.
-template <Literal... Steps>
-json::value text(const json::object& object, WallSeconds) {
-  return json::string(text_at(object, {std::string_view(Steps.value)...}));
-}
-
-template <Literal... Steps>
-json::value number(const json::object& object, WallSeconds) {
-  return int_at(object, {std::string_view(Steps.value)...});
-}
-
-template <Literal... Steps>
-json::value size(const json::object& object, WallSeconds) {
-  const json::array* items = array_at(object, {std::string_view(Steps.value)...});
-  return items == nullptr ? 0 : static_cast<std::int64_t>(items->size());
-}
-
-std::vector<std::string> texts_in(const json::array* items, std::string_view field = {}) {
-  std::vector<std::string> texts;
-  if (items == nullptr) return texts;
-  for (const json::value& item : *items) {
-    if (field.empty() && item.is_string()) texts.emplace_back(view(item.get_string()));
-    if (!field.empty() && item.is_object()) texts.emplace_back(text_at(item.get_object(), {field}));
-  }
-  return texts;
-}
-
-json::string joined(const std::vector<std::string>& texts, std::string_view otherwise = {}) {
-  if (texts.empty()) return json::string(otherwise);
-  return json::string(fmt::format("{}", fmt::join(texts, ",")));
-}
-
-// The first three, and how many there are beyond them.
-json::string shortened(const std::vector<std::string>& texts) {
-  constexpr std::size_t most = 3;
-  if (texts.empty()) return "<unset>";
-  if (texts.size() <= most) return joined(texts);
-  const std::vector<std::string> first(texts.begin(), texts.begin() + most);
-  return json::string(fmt::format("{} + {} more...", fmt::join(first, ","), texts.size() - most));
-}
-
-std::string labels_text(const json::object* labels) {
-  std::vector<std::string> pairs;
-  if (labels != nullptr) {
-    for (const json::key_value_pair& label : *labels)
-      pairs.push_back(fmt::format("{}={}", std::string_view(label.key()),
-                                  label.value().is_string() ? view(label.value().get_string()) : std::string_view()));
-  }
-  std::ranges::sort(pairs);
-  return pairs.empty() ? "<none>" : fmt::format("{}", fmt::join(pairs, ","));
-}
-
-// A label selector of a workload, as one text.
-json::value selector(const json::object& object, WallSeconds) {
-  std::vector<std::string> parts;
-  if (const json::object* labels = object_at(object, {"spec", "selector", "matchLabels"});
-      labels != nullptr && !labels->empty()) {
-    parts.push_back(labels_text(labels));
-  }
-  if (const json::array* expressions = array_at(object, {"spec", "selector", "matchExpressions"})) {
-    for (const json::value& item : *expressions) {
-      if (!item.is_object()) continue;
-      const json::object& expression = item.get_object();
-      const std::string_view key = text_at(expression, {"key"});
-      const std::string_view op = text_at(expression, {"operator"});
-      const auto values = texts_in(array_at(expression, {"values"}));
-      if (op == "Exists") parts.emplace_back(key);
-      if (op == "DoesNotExist") parts.push_back(fmt::format("!{}", key));
-      if (op == "In") parts.push_back(fmt::format("{} in ({})", key, fmt::join(values, ",")));
-      if (op == "NotIn") parts.push_back(fmt::format("{} notin ({})", key, fmt::join(values, ",")));
-    }
-  }
-  return joined(parts, "<none>");
-}
 
 json::value service_cluster_ip(const json::object& service, WallSeconds) {
   const auto ips = texts_in(array_at(service, {"spec", "clusterIPs"}));
@@ -263,46 +176,9 @@ json::value slice_endpoints(const json::object& slice, WallSeconds) {
   return shortened(addresses);
 }
 
-json::value param_kind(const json::object& policy, WallSeconds) {
-  const std::string_view version = text_at(policy, {"spec", "paramKind", "apiVersion"});
-  const std::string_view kind = text_at(policy, {"spec", "paramKind", "kind"});
-  if (kind.empty()) return "<unset>";
-  return json::string(fmt::format("{}/{}", version, kind));
-}
-json::value param_ref(const json::object& binding, WallSeconds) {
-  const std::string_view ns = text_at(binding, {"spec", "paramRef", "namespace"});
-  const std::string_view ref = text_at(binding, {"spec", "paramRef", "name"});
-  if (ref.empty()) return "<unset>";
-  return json::string(fmt::format("{}/{}", ns.empty() ? "*" : ns, ref));
-}
-
 json::value created_at(const json::object& object, WallSeconds) {
   return json::string(text_at(object, {"metadata", "creationTimestamp"}));
 }
-
-json::value role_ref(const json::object& object, WallSeconds) {
-  return json::string(fmt::format("{}/{}", text_at(object, {"roleRef", "kind"}), text_at(object, {"roleRef", "name"})));
-}
-template <Literal Kind>
-json::value subjects(const json::object& object, WallSeconds) {
-  std::vector<std::string> names;
-  if (const json::array* items = array_at(object, {"subjects"})) {
-    for (const json::value& item : *items) {
-      const json::object& subject = item.get_object();
-      if (text_at(subject, {"kind"}) != std::string_view(Kind.value)) continue;
-      const std::string_view ns = text_at(subject, {"namespace"});
-      names.push_back(ns.empty() ? std::string(text_at(subject, {"name"}))
-                                 : fmt::format("{}/{}", ns, text_at(subject, {"name"})));
-    }
-  }
-  return json::string(fmt::format("{}", fmt::join(names, ", ")));
-}
-
-constexpr Column name_column{.name = "Name",
-                             .description = "The object's name, unique among its kind in a namespace.",
-                             .cell = name,
-                             .format = "name"};
-constexpr Column age_column{.name = "Age", .description = "The time since the server stored the object.", .cell = age};
 
 constexpr auto plain_columns = std::to_array<Column>({name_column, age_column});
 constexpr auto dated_columns = std::to_array<Column>(
@@ -348,7 +224,7 @@ constexpr Column workload_containers{
 constexpr Column workload_images{
     .name = "Images", .priority = 1, .description = "Images of its containers.", .cell = container_images};
 constexpr Column workload_selector{
-    .name = "Selector", .priority = 1, .description = "Which pods belong to it.", .cell = selector};
+    .name = "Selector", .priority = 1, .description = "Which pods belong to it.", .cell = selector<"spec", "selector">};
 constexpr auto deployment_columns = std::to_array<Column>(
     {name_column,
      {.name = "Ready", .description = "Ready pods, of how many.", .cell = deployment_ready},
@@ -397,73 +273,28 @@ constexpr auto slice_columns =
                            {.name = "Ports", .description = "The ports of every endpoint.", .cell = slice_ports},
                            {.name = "Endpoints", .description = "The addresses.", .cell = slice_endpoints},
                            age_column});
-constexpr Column param_kind_column{
-    .name = "ParamKind", .description = "The kind of its parameters.", .cell = param_kind};
-constexpr auto validating_policy_columns = std::to_array<Column>({name_column,
-                                                                  {.name = "Validations",
-                                                                   .type = "integer",
-                                                                   .description = "How many rules it has.",
-                                                                   .cell = size<"spec", "validations">},
-                                                                  param_kind_column,
-                                                                  age_column});
-constexpr auto mutating_policy_columns = std::to_array<Column>({name_column,
-                                                                {.name = "Mutations",
-                                                                 .type = "integer",
-                                                                 .description = "How many changes it makes.",
-                                                                 .cell = size<"spec", "mutations">},
-                                                                param_kind_column,
-                                                                age_column});
-constexpr auto policy_binding_columns = std::to_array<Column>(
-    {name_column,
-     {.name = "PolicyName", .description = "The policy that it puts in force.", .cell = text<"spec", "policyName">},
-     {.name = "ParamRef", .description = "The parameters it is given.", .cell = param_ref},
-     age_column});
-constexpr auto webhook_columns = std::to_array<Column>(
-    {name_column,
-     {.name = "Webhooks", .type = "integer", .description = "How many webhooks it names.", .cell = size<"webhooks">},
-     age_column});
-constexpr auto role_binding_columns = std::to_array<Column>(
-    {name_column,
-     {.name = "Role", .description = "The role that is granted.", .cell = role_ref},
-     age_column,
-     {.name = "Users", .priority = 1, .description = "Users it is granted to.", .cell = subjects<"User">},
-     {.name = "Groups", .priority = 1, .description = "Groups it is granted to.", .cell = subjects<"Group">},
-     {.name = "ServiceAccounts",
-      .priority = 1,
-      .description = "Service accounts it is granted to.",
-      .cell = subjects<"ServiceAccount">}});
-
-struct Entry {
-  std::string_view kind;
-  std::span<const Column> columns;
-};
-constexpr auto columns_by_kind = std::to_array<Entry>({{"Namespace", namespace_columns},
-                                                       {"ConfigMap", config_columns},
-                                                       {"Secret", secret_columns},
-                                                       {"Service", service_columns},
-                                                       {"Pod", pod_columns},
-                                                       {"Deployment", deployment_columns},
-                                                       {"ReplicaSet", replica_set_columns},
-                                                       {"Event", event_columns},
-                                                       {"Lease", lease_columns},
-                                                       {"EndpointSlice", slice_columns},
-                                                       {"CustomResourceDefinition", dated_columns},
-                                                       {"ClusterRole", dated_columns},
-                                                       {"Role", dated_columns},
-                                                       {"ClusterRoleBinding", role_binding_columns},
-                                                       {"RoleBinding", role_binding_columns},
-                                                       {"ValidatingWebhookConfiguration", webhook_columns},
-                                                       {"MutatingWebhookConfiguration", webhook_columns},
-                                                       {"ValidatingAdmissionPolicy", validating_policy_columns},
-                                                       {"ValidatingAdmissionPolicyBinding", policy_binding_columns},
-                                                       {"MutatingAdmissionPolicy", mutating_policy_columns},
-                                                       {"MutatingAdmissionPolicyBinding", policy_binding_columns}});
+constexpr auto columns_by_kind = std::to_array<ColumnsOf>({{"Namespace", namespace_columns},
+                                                           {"ConfigMap", config_columns},
+                                                           {"Secret", secret_columns},
+                                                           {"Service", service_columns},
+                                                           {"Pod", pod_columns},
+                                                           {"Deployment", deployment_columns},
+                                                           {"ReplicaSet", replica_set_columns},
+                                                           {"Event", event_columns},
+                                                           {"Lease", lease_columns},
+                                                           {"EndpointSlice", slice_columns},
+                                                           {"CustomResourceDefinition", dated_columns},
+                                                           {"ClusterRole", dated_columns},
+                                                           {"Role", dated_columns}});
 
 }  // namespace
 
 std::span<const Column> builtin_columns(const Kind& kind) {
-  const auto* entry = std::ranges::find(columns_by_kind, kind.name, &Entry::kind);
-  return entry == columns_by_kind.end() ? std::span<const Column>(plain_columns) : entry->columns;
+  for (const std::span<const ColumnsOf> table : {std::span<const ColumnsOf>(columns_by_kind), more_columns()}) {
+    const auto entry = std::ranges::find(table, kind.name, &ColumnsOf::kind);
+    if (entry != table.end()) return entry->columns;
+  }
+  return plain_columns;
 }
 
 }  // namespace sandbox

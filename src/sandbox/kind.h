@@ -61,6 +61,8 @@ struct Kind {
   std::vector<std::string> categories = {};
   std::vector<std::string> verbs = {};  // empty: all
   std::vector<Subresource> subresources = {};
+  // subresources of a real server that the sandbox does not have, and why not, as whoever asks is told
+  std::vector<std::pair<std::string_view, std::string_view>> absent = {};
   bool namespaced = true;
   bool status = false;                // has the subresource
   bool generation = false;            // metadata.generation counts changes outside metadata and status

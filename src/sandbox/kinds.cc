@@ -83,6 +83,9 @@ void ApiServer::Impl::register_builtin_kinds() {
             .singular = "serviceaccount",
             .name = "ServiceAccount",
             .short_names = {"sa"},
+            .absent = {{"token",
+                        "the sandbox gives no tokens to service accounts; "
+                        "--as=system:serviceaccount:NAMESPACE:NAME speaks as one"}},
             .unconditional_update = true,
             .returns_deleted = true});
   add_kind({.version = "v1",
@@ -91,6 +94,7 @@ void ApiServer::Impl::register_builtin_kinds() {
             .name = "Service",
             .short_names = {"svc"},
             .categories = {"all"},
+            .absent = {{"proxy", "the sandbox passes no traffic: nothing listens behind Services"}},
             .status = true,
             .unconditional_update = true,
             .returns_deleted = true,
@@ -103,6 +107,13 @@ void ApiServer::Impl::register_builtin_kinds() {
             .name = "Pod",
             .short_names = {"po"},
             .categories = {"all"},
+            .absent = {{"log", "the sandbox keeps pods but runs no containers: there are no logs"},
+                       {"exec", "the sandbox keeps pods but runs no containers: there is none to run a command in"},
+                       {"attach", "the sandbox keeps pods but runs no containers: there is none to attach to"},
+                       {"portforward", "the sandbox keeps pods but runs no containers: nothing listens on any port"},
+                       {"proxy", "the sandbox keeps pods but runs no containers: nothing listens on any port"},
+                       {"ephemeralcontainers", "the sandbox keeps pods but runs no containers: none can be added"},
+                       {"eviction", "the sandbox evicts no pods; delete them"}},
             .status = true,
             .generation = true,
             .unconditional_update = true,
@@ -175,6 +186,16 @@ void ApiServer::Impl::register_builtin_kinds() {
 
 // Kinds that charts have and kubectl asks for; the sandbox keeps them and does nothing about them.
 void ApiServer::Impl::register_more_kinds() {
+  add_kind({.version = "v1",
+            .plural = "nodes",
+            .singular = "node",
+            .name = "Node",
+            .short_names = {"no"},
+            .absent = {{"proxy", "the sandbox has no kubelet: its node is a name that pods are kept under"}},
+            .namespaced = false,
+            .status = true,
+            .unconditional_update = true,
+            .selectable = {"spec.unschedulable"}});
   add_kind({.version = "v1",
             .plural = "endpoints",
             .singular = "endpoints",

@@ -38,15 +38,17 @@ Outcome<kube::Response> ApiServer::Impl::review(Target& target, const kube::Requ
   json::object spec = object_at(*object, {"spec"}) == nullptr ? json::object() : *object_at(*object, {"spec"});
   json::object status;
   if (kind == "SelfSubjectReview") {
-    status["userInfo"] =
-        json::object{{"username", target.user}, {"groups", texts({"system:masters", "system:authenticated"})}};
+    json::array groups = texts({"system:masters", "system:authenticated"});
+    if (!target.groups.empty()) groups.clear();
+    for (const std::string& group : target.groups) groups.emplace_back(group);
+    status["userInfo"] = json::object{{"username", target.user}, {"groups", std::move(groups)}};
   } else if (kind == "SelfSubjectRulesReview") {
-    // the sandbox's rights are a function, not rules that could be listed: whoever it lets in may do everything
+    // rights are a function, not rules that could be listed: what is asked is whether everything is allowed
+    const bool everything = authorizer == nullptr || authorizer({target.user, "*", "*", "*"});
     json::array all{json::object{{"verbs", texts({"*"})}, {"apiGroups", texts({"*"})}, {"resources", texts({"*"})}}};
     json::array paths{json::object{{"verbs", texts({"*"})}, {"nonResourceURLs", texts({"*"})}}};
-    status = {{"resourceRules", std::move(all)},
-              {"nonResourceRules", std::move(paths)},
-              {"incomplete", authorizer != nullptr}};
+    status = {{"resourceRules", std::move(all)}, {"nonResourceRules", std::move(paths)}, {"incomplete", !everything}};
+    if (!everything) status["evaluationError"] = "rights are asked for one by one here, and cannot be listed";
   } else {
     const bool resource = spec.contains("resourceAttributes");
     if (resource == spec.contains("nonResourceAttributes")) {

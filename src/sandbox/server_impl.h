@@ -26,6 +26,7 @@ struct Target {
   RequestInfo info;
   const Kind* kind = nullptr;
   std::string user = {};
+  std::span<const std::string> groups = {};
   Form form = {};                         // of the answer
   std::string manager;                    // the name that its changes go by in managedFields
   const json::array* managers = nullptr;  // the result of an apply

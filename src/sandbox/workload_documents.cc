@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/json/array.hpp>
+#include <charconv>
 
 namespace sandbox {
 namespace {
@@ -79,7 +80,56 @@ json::array endpoint_ports(const json::object& service, const Documents& pods) {
   return ports;
 }
 
+// The same text for equal values, in whatever order their members are.
+std::string canonical(const json::value& value) {
+  std::string text;
+  if (const json::array* items = value.if_array()) {
+    for (const json::value& item : *items) text += canonical(item) + ",";
+    return "[" + text + "]";
+  }
+  const json::object* object = value.if_object();
+  if (object == nullptr) return to_text(value);
+  std::vector<std::string> members;
+  for (const json::key_value_pair& member : *object) {
+    if (!member.value().is_null())
+      members.push_back(fmt::format("{}:{}", std::string_view(member.key()), canonical(member.value())));
+  }
+  std::ranges::sort(members);
+  return fmt::format("{{{}}}", fmt::join(members, ","));
+}
+
+// For documentation only (RFC 5737): no machine has it.
+constexpr std::string_view node_ip = "192.0.2.1";
+
 }  // namespace
+
+json::object node(const std::string& now) {
+  json::object ready{
+      {"type", "Ready"},          {"status", "True"},
+      {"lastHeartbeatTime", now}, {"lastTransitionTime", now},
+      {"reason", "Sandbox"},      {"message", "pods are kept under the name of this node, and no container runs"}};
+  json::object info{{"machineID", ""},
+                    {"systemUUID", ""},
+                    {"bootID", ""},
+                    {"kernelVersion", "none"},
+                    {"osImage", "none: a sandbox"},
+                    {"containerRuntimeVersion", "none"},
+                    {"kubeletVersion", "v1.36.3-sandbox"},
+                    {"kubeProxyVersion", ""},
+                    {"operatingSystem", "linux"},
+                    {"architecture", "amd64"}};
+  json::object labels{
+      {"kubernetes.io/hostname", node_name}, {"kubernetes.io/os", "linux"}, {"kubernetes.io/arch", "amd64"}};
+  json::object status{{"conditions", json::array{std::move(ready)}},
+                      {"addresses", json::array{json::object{{"type", "InternalIP"}, {"address", node_ip}},
+                                                json::object{{"type", "Hostname"}, {"address", node_name}}}},
+                      {"nodeInfo", std::move(info)}};
+  return {{"apiVersion", "v1"},
+          {"kind", "Node"},
+          {"metadata", json::object{{"name", node_name}, {"labels", std::move(labels)}}},
+          {"spec", json::object()},
+          {"status", std::move(status)}};
+}
 
 bool selects(const json::object& selector, const json::object& object) {
   const json::object* labels = object_at(object, {"metadata", "labels"});
@@ -100,7 +150,7 @@ std::string template_hash(const json::object& deployment) {
   static constexpr std::string_view letters = "bcdfghjklmnpqrstvwxz2456789";
   const json::value* pod = find(deployment, {"spec", "template"});
   std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
-  for (const char c : pod == nullptr ? std::string() : to_text(*pod)) {
+  for (const char c : pod == nullptr ? std::string() : canonical(*pod)) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
   }
   std::string text;
@@ -108,7 +158,14 @@ std::string template_hash(const json::object& deployment) {
   return text;
 }
 
-json::object replica_set_for(const json::object& deployment, const std::string& hash) {
+std::int64_t revision_of(const json::object& object) {
+  const std::string_view text = text_at(object, {"metadata", "annotations", revision_annotation});
+  std::int64_t revision = 0;
+  std::from_chars(text.data(), text.data() + text.size(), revision);
+  return revision;
+}
+
+json::object replica_set_for(const json::object& deployment, const std::string& hash, std::int64_t revision) {
   const std::string_view ns = text_at(deployment, {"metadata", "namespace"});
   json::object pod = *object_at(deployment, {"spec", "template"});
   make_object(pod, {"metadata", "labels"})["pod-template-hash"] = hash;
@@ -120,7 +177,7 @@ json::object replica_set_for(const json::object& deployment, const std::string& 
       {"namespace", ns},
       {"labels", *object_at(pod, {"metadata", "labels"})},
       {"annotations", json::object{{"deployment.kubernetes.io/desired-replicas", std::to_string(replicas)},
-                                   {"deployment.kubernetes.io/revision", "1"}}},
+                                   {revision_annotation, std::to_string(revision)}}},
       {"ownerReferences", owner(deployment)}};
   return {
       {"apiVersion", "apps/v1"},
@@ -139,7 +196,7 @@ json::object pod_for(const json::object& replica_set) {
 }
 
 json::object running(json::object pod, const std::string& ip, const std::string& now) {
-  make_object(pod, {"spec"})["nodeName"] = "sandbox";
+  make_object(pod, {"spec"})["nodeName"] = node_name;
   json::array statuses;
   if (const json::array* containers = array_at(pod, {"spec", "containers"})) {
     for (const json::value& item : *containers) {
@@ -163,7 +220,7 @@ json::object running(json::object pod, const std::string& ip, const std::string&
   pod["status"] = json::object{{"observedGeneration", int_at(pod, {"metadata", "generation"}, 1)},
                                {"phase", "Running"},
                                {"conditions", std::move(conditions)},
-                               {"hostIP", "192.0.2.1"},
+                               {"hostIP", node_ip},
                                {"podIP", ip},
                                {"podIPs", json::array{json::object{{"ip", ip}}}},
                                {"startTime", now},
@@ -226,7 +283,7 @@ json::object slice_for(const json::object& service, std::string_view family, con
         json::object{{"addresses", json::array{json::string(ip)}},
                      {"conditions", json::object{{"ready", ready}, {"serving", ready}, {"terminating", !ready}}},
                      {"targetRef", pod_reference(*pod)},
-                     {"nodeName", "sandbox"}});
+                     {"nodeName", node_name}});
   }
   json::object metadata{
       {"namespace", text_at(service, {"metadata", "namespace"})},
@@ -244,7 +301,7 @@ json::object endpoints_for(const json::object& service, const Documents& pods) {
   for (const json::object* pod : pods) {
     if (is_ready(*pod))
       addresses.push_back(json::object{
-          {"ip", text_at(*pod, {"status", "podIP"})}, {"nodeName", "sandbox"}, {"targetRef", pod_reference(*pod)}});
+          {"ip", text_at(*pod, {"status", "podIP"})}, {"nodeName", node_name}, {"targetRef", pod_reference(*pod)}});
   }
   json::object endpoints{{"apiVersion", "v1"},
                          {"kind", "Endpoints"},

@@ -12,9 +12,16 @@ namespace sandbox {
 
 using Documents = std::vector<const json::object*>;
 
+// The one node: pods are kept under its name, and run nowhere.
+inline constexpr std::string_view node_name = "sandbox";
+json::object node(const std::string& now);
 // "pod-template-hash": changes with the template.
 std::string template_hash(const json::object& deployment);
-json::object replica_set_for(const json::object& deployment, const std::string& hash);
+// `revision` counts the templates that a Deployment has had.
+json::object replica_set_for(const json::object& deployment, const std::string& hash, std::int64_t revision);
+// The number in the annotation of that name, 0 if there is none.
+inline constexpr std::string_view revision_annotation = "deployment.kubernetes.io/revision";
+std::int64_t revision_of(const json::object& object);
 json::object pod_for(const json::object& replica_set);
 // The pod as a node reports it once it runs.
 json::object running(json::object pod, const std::string& ip, const std::string& now);

@@ -23,11 +23,14 @@ class Workloads::Controller : public std::enable_shared_from_this<Controller> {
     sets_ = kind("apps", "replicasets");
     pods_ = kind("", "pods");
     services_ = kind("", "services");
+    accounts_ = kind("", "serviceaccounts");
+    nodes_ = kind("", "nodes");
     slices_ = kind("discovery.k8s.io", "endpointslices");
     endpoints_ = kind("", "endpoints");
   }
 
   void begin() {
+    look_later(*nodes_, std::string(node_name));
     for (const Kind* each : {server_.impl().namespaces, deployments_, sets_, pods_, services_}) {
       for (const auto& [key, version] : server_.impl().storage.objects(*each)) look_later(*each, key);
     }
@@ -38,6 +41,9 @@ class Workloads::Controller : public std::enable_shared_from_this<Controller> {
     const json::object& object = *document;
     if (change.kind == server_.impl().namespaces || change.kind == deployments_ || change.kind == services_)
       look_later(*change.kind, change.key);
+    if (change.kind == accounts_ && change.after == nullptr)  // a namespace is never without its own
+      look_later(*server_.impl().namespaces, Storage::key({}, text_at(object, {"metadata", "namespace"})));
+    if (change.kind == nodes_ && change.after == nullptr) look_later(*nodes_, std::string(node_name));
     if (change.kind == sets_) {
       look_later(*sets_, change.key);
       look_at_owner(*deployments_, object);
@@ -90,6 +96,7 @@ class Workloads::Controller : public std::enable_shared_from_this<Controller> {
   }
 
   void look(const Kind& of, const std::string& key) {
+    if (&of == nodes_) return look_at_node();
     const VersionPtr version = get(of, key);
     if (version == nullptr) return;
     const Document document = version->document();
@@ -106,8 +113,9 @@ class Workloads::Controller : public std::enable_shared_from_this<Controller> {
             const json::object& body, std::string_view user) {
     kube::Request request;
     request.method = method;
-    request.path =
-        fmt::format("{}/{}/namespaces/{}/{}", of.group.empty() ? "/api" : "/apis", of.api_version(), ns, of.plural);
+    request.path = fmt::format("{}/{}", of.group.empty() ? "/api" : "/apis", of.api_version());
+    if (of.namespaced) request.path += fmt::format("/namespaces/{}", ns);
+    request.path += fmt::format("/{}", of.plural);
     if (!name.empty()) request.path += fmt::format("/{}", name);
     if (!body.empty()) {
       request.content_type = method == "PATCH" ? "application/merge-patch+json" : "application/json";
@@ -129,21 +137,42 @@ class Workloads::Controller : public std::enable_shared_from_this<Controller> {
          fmt::format("{}/status", text_at(object, {"metadata", "name"})), next, user);
   }
 
+  // As a kubelet does, it registers itself.
+  void look_at_node() {
+    if (get(*nodes_, std::string(node_name)) == nullptr)
+      send("POST", *nodes_, {}, {}, node(server_.impl().now()), fmt::format("system:node:{}", node_name));
+  }
+
   void look_at_namespace(const std::string& ns) {
     const json::object account{
         {"apiVersion", "v1"}, {"kind", "ServiceAccount"}, {"metadata", json::object{{"name", "default"}}}};
-    const Kind& accounts = *kind("", "serviceaccounts");
-    if (get(accounts, Storage::key(ns, "default")) == nullptr)
-      send("POST", accounts, ns, {}, account, controller("service-account"));
+    if (get(*accounts_, Storage::key(ns, "default")) == nullptr)
+      send("POST", *accounts_, ns, {}, account, controller("service-account"));
   }
 
   void look_at_deployment(const json::object& deployment) {
     const std::string ns(text_at(deployment, {"metadata", "namespace"}));
     const std::string_view uid = text_at(deployment, {"metadata", "uid"});
     const std::string hash = template_hash(deployment);
-    const json::object wanted = replica_set_for(deployment, hash);
-    const std::string name(text_at(wanted, {"metadata", "name"}));
-    if (get(*sets_, Storage::key(ns, name)) == nullptr) send("POST", *sets_, ns, {}, wanted, controller("deployment"));
+    const std::string name = fmt::format("{}-{}", text_at(deployment, {"metadata", "name"}), hash);
+    // The present template is the latest, also one that comes back: `kubectl rollout undo` goes by these numbers.
+    std::int64_t revision = 1;
+    for_each(*sets_, ns, [&](const std::string&, const json::object& set) {
+      if (!owned_by(set, uid)) return;
+      const bool present = text_at(set, {"metadata", "name"}) == name;
+      revision = std::max(revision, revision_of(set) + (present ? 0 : 1));
+    });
+    const json::object revised{
+        {"metadata", json::object{{"annotations", json::object{{revision_annotation, std::to_string(revision)}}}}}};
+    if (const VersionPtr set = get(*sets_, Storage::key(ns, name)); set == nullptr) {
+      send("POST", *sets_, ns, {}, replica_set_for(deployment, hash, revision), controller("deployment"));
+    } else if (revision_of(*set->document()) != revision) {
+      send("PATCH", *sets_, ns, name, revised, controller("deployment"));
+    }
+    if (revision_of(deployment) != revision) {  // the next look sees it
+      send("PATCH", *deployments_, ns, text_at(deployment, {"metadata", "name"}), revised, controller("deployment"));
+      return;
+    }
     std::int64_t replicas = 0;
     std::int64_t ready = 0;
     for_each(*sets_, ns, [&](const std::string&, const json::object& set) {
@@ -180,7 +209,8 @@ class Workloads::Controller : public std::enable_shared_from_this<Controller> {
   }
 
   void look_at_pod(const json::object& pod) {
-    if (!text_at(pod, {"spec", "nodeName"}).empty() || text_at(pod, {"status", "phase"}) != "Pending") return;
+    const std::string_view chosen = text_at(pod, {"spec", "nodeName"});
+    if ((!chosen.empty() && chosen != node_name) || text_at(pod, {"status", "phase"}) != "Pending") return;
     // a node takes it: no client can write this, so it does not go through the front door
     ++last_ip_;
     const std::string ip = fmt::format("10.244.{}.{}", last_ip_ / 250, last_ip_ % 250 + 2);
@@ -244,6 +274,8 @@ class Workloads::Controller : public std::enable_shared_from_this<Controller> {
   const Kind* sets_ = nullptr;
   const Kind* pods_ = nullptr;
   const Kind* services_ = nullptr;
+  const Kind* accounts_ = nullptr;
+  const Kind* nodes_ = nullptr;
   const Kind* slices_ = nullptr;
   const Kind* endpoints_ = nullptr;
   std::set<std::pair<const Kind*, std::string>> due_;

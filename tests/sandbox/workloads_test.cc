@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <boost/json/array.hpp>
 
 #include "sandbox/json.h"
@@ -70,6 +72,56 @@ TEST_F(Running, NothingIsWrittenOnceAllIsAsItShouldBe) {
   const std::uint64_t revision = world_.server().revision();
   world_.run_for(std::chrono::seconds(60));
   EXPECT_EQ(world_.server().revision(), revision);
+}
+
+TEST_F(Running, TemplatesAreNumberedAndOneThatComesBackIsTheLatest) {
+  const std::string path = "/apis/apps/v1/namespaces/default/deployments/web";
+  const auto use = [&](const std::string& container) {
+    world_.call("PATCH", path, R"({"spec":{"template":{"spec":{"containers":[)" + container + "]}}}}");
+    world_.run_for(std::chrono::seconds(2));
+    return world_.call("GET", path).body;
+  };
+  const std::string revision = R"("deployment.kubernetes.io/revision":")";
+  EXPECT_NE(use(R"({"name":"web","image":"nginx:2"})").find(revision + "2"), std::string::npos);
+  EXPECT_NE(use(R"({"name":"web","image":"nginx:3"})").find(revision + "3"), std::string::npos);
+  EXPECT_NE(use(R"({"image":"nginx:2","name":"web"})").find(revision + "4"), std::string::npos);
+  const auto sets = parse_json(world_.call("GET", "/apis/apps/v1/namespaces/default/replicasets").body);
+  std::set<std::string> revisions;
+  for (const json::value& set : sets->at("items").as_array())
+    revisions.emplace(text_at(set.get_object(), {"metadata", "annotations", "deployment.kubernetes.io/revision"}));
+  EXPECT_EQ(revisions, (std::set<std::string>{"1", "3", "4"}));
+}
+
+TEST_F(Running, WhatAClusterMakesAgainComesBack) {
+  for (const std::string path : {"/api/v1/nodes/sandbox", "/api/v1/namespaces/default/serviceaccounts/default"}) {
+    const auto uid = [&] {
+      return std::string(text_at(parse_json(world_.call("GET", path).body)->get_object(), {"metadata", "uid"}));
+    };
+    const std::string before = uid();
+    EXPECT_NE(before, "") << path;
+    EXPECT_EQ(world_.call("DELETE", path).status, 200) << path;
+    world_.run_for(std::chrono::seconds(1));
+    EXPECT_NE(uid(), "") << path;
+    EXPECT_NE(uid(), before) << path;
+  }
+}
+
+TEST_F(Running, WhoAsksForContainersIsToldThatThereAreNone) {
+  const auto pods = parse_json(world_.call("GET", "/api/v1/namespaces/default/pods").body);
+  const std::string pod(text_at(pods->at("items").at(0).get_object(), {"metadata", "name"}));
+  const auto said = [&](const std::string& method, const std::string& path, const std::string& text) {
+    const kube::Response answer = world_.call(method, path);
+    EXPECT_EQ(answer.status, 400) << path;
+    EXPECT_NE(answer.body.find(text), std::string::npos) << path << ": " << answer.body;
+  };
+  const std::string at = "/api/v1/namespaces/default/pods/" + pod;
+  said("GET", at + "/log", "runs no containers: there are no logs");
+  said("POST", at + "/exec?command=ls", "there is none to run a command in");
+  said("GET", at + "/proxy/metrics", "nothing listens on any port");
+  said("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", "speaks as one");
+  said("GET", "/api/v1/nodes/sandbox/proxy/stats", "has no kubelet");
+  EXPECT_EQ(world_.call("GET", "/api/v1/namespaces/default/pods/nothing/log").status, 404);
+  EXPECT_EQ(world_.call("GET", at + "/nothing").status, 404);
 }
 
 TEST_F(Running, WhatItOwnsGoesWithIt) {

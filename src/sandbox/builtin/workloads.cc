@@ -43,6 +43,50 @@ status {!}#3 | What it is.
   terminatingReplicas i#7 | How many are ending.
   conditions [type]@Condition#6 | Details.
 
+# Node A machine that pods run on.
+spec {!}#2 | What the node should be.
+  podCIDR s#1 | Addresses for its pods.
+  podCIDRs [=]s#7 | Addresses for its pods, of each family.
+  providerID s#3 | What its provider calls it.
+  unschedulable b#4 | Whether it takes no new pods.
+  taints []{}#5 | What pods must tolerate to run on it.
+    key s#1 | The taint's name.
+    value s#2 | Its value.
+    effect s#3 | NoSchedule, PreferNoSchedule or NoExecute.
+    timeAdded t#4 | When it was added.
+status {!}#3 | What it is.
+  capacity {*}q#1 | What it has.
+  allocatable {*}q#2 | What of it pods may have.
+  phase s#3 | No longer used.
+  conditions [type]{}#4 | How it is.
+    type s#1 | Ready, MemoryPressure and others.
+    status s#2 | True, False or Unknown.
+    lastHeartbeatTime t#3 | When it was heard of last.
+    lastTransitionTime t#4 | When status changed last.
+    reason s#5 | The cause, in one word.
+    message s#6 | The cause, for people.
+  addresses [type]{}#5 | Where it is reached.
+    type s#1 | InternalIP, ExternalIP, Hostname and others.
+    address s#2 | The address.
+  daemonEndpoints {!}#6 | Ports of its daemons.
+    kubeletEndpoint {!}#1 | Its kubelet.
+      Port i#1 | The port.
+  nodeInfo {!}#7 | Its system.
+    machineID s#1 | Its id.
+    systemUUID s#2 | Its id.
+    bootID s#3 | The id of its last start.
+    kernelVersion s#4 | Its kernel.
+    osImage s#5 | Its system.
+    containerRuntimeVersion s#6 | What runs its containers.
+    kubeletVersion s#7 | Its kubelet.
+    kubeProxyVersion s#8 | No longer used.
+    operatingSystem s#9 | Its operating system.
+    architecture s#10 | Its processors.
+  images []any | Images it has.
+  volumesInUse []s#9 | Volumes it uses.
+  volumesAttached []any | Volumes it has.
+  config any | No longer used.
+
 # PodDisruptionBudget How many pods may be missing when nodes are emptied.
 spec {!}#2 | The budget.
   minAvailable x#1 | How many must stay.

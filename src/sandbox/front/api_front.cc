@@ -206,7 +206,7 @@ void ApiFront::Impl::handle(serve::Request&& from, Responder responder) {
   if (head && parse_request(request).resource) {  // the real server's routes of resources do not know it
     return responder.send(response_of(method_not_allowed().response()));
   }
-  const Caller caller{.user = user->name, .accept = accept, .user_agent = agent};
+  const Caller caller{.user = user->name, .groups = user->groups, .accept = accept, .user_agent = agent};
   if (ApiServer::is_watch(request)) return start_watch(request, *user, caller, std::move(responder));
   kube::Response response = server.handle(request, caller);
   if (audit) audit->record(*user, request, response, reactor.wall());
