@@ -118,8 +118,11 @@ const api::IPAddress* AddressPass::heir() {
 bool AddressPass::is_left_to(const api::IPAddress& heir) {
   if (!holds_.landed(ip_)) return true;
   if (heir.className != address_.className) {
-    ask_for_gap(false);
-    return is_gap_opened(view_, address_.className, ip_.family());
+    publish_gap(plan_, address_.className, ip_.family());
+    const base::Duration limit = 2 * context_.options.detach_timeout;
+    const base::Duration lasted = view_.since("left-by-gap", true);
+    if (lasted < limit) plan_.then_look_after(limit - lasted);
+    return lasted >= limit || is_gap_opened(view_, address_.className, ip_.family());
   }
   if (!is_busy(*holds_.best)) {
     plan_.writes.push_back(kube::patch(services(), *holds_.best, hold_repair(*holds_.best, heir, ip_), "hold-inherit"));

@@ -9,6 +9,7 @@
 #include "api/names.h"
 #include "metallb/address_pass.h"
 #include "metallb/association.h"
+#include "metallb/gap.h"
 #include "metallb/indexes.h"
 #include "metallb/names.h"
 #include "metallb/reasons.h"
@@ -109,10 +110,8 @@ void AddressPass::evict(const std::vector<const api::Service*>& others) {
   if (!evicting) return;
   if (lasted < k_evict_patience) {
     plan_.then_look_after(k_evict_patience - lasted);
-    kube::Fact gap = gap_fact(address_.className, ip_.family());
-    const auto is_same = [&](const kube::Fact& fact) { return fact.bucket == gap.bucket; };
-    if (std::ranges::none_of(plan_.facts, is_same)) plan_.facts.push_back(std::move(gap));
-    if (!view_.has_fact(opened_bucket(address_.className, ip_.family()))) return;
+    publish_gap(plan_, address_.className, ip_.family());
+    if (!is_gap_opened(view_, address_.className, ip_.family())) return;
   }
   for (const api::Service* other : others) {
     if (!is_evictable(other) || pool_of(*other) == api::metallb::awaiting_pool || is_busy(*other)) continue;
@@ -133,7 +132,7 @@ void AddressPass::evict(const std::vector<const api::Service*>& others) {
 // MetalLB does not hear of what is deleted between its start and the end of its first whole look at all Services. It
 // keeps such an address for a Service that is gone, until the address leaves its pool: the class's pass sees to that.
 void AddressPass::tell_that_it_is_forgotten() {
-  const bool waits = (holds_.best != nullptr || announcing_) && is_shown_by_nobody();
+  const bool waits = (holds_.best != nullptr || announcing_) && is_shown_by_nobody() && is_in_pool();
   const base::Duration lasted = view_.since("forgotten", waits);
   if (!waits) return;
   if (lasted < k_forgotten) return plan_.then_look_after(k_forgotten - lasted);

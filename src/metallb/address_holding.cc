@@ -27,6 +27,8 @@ constexpr std::string_view k_retry = "retry";
 constexpr base::Duration k_gap_patience = std::chrono::minutes(5);
 // Writes in a row that failed until the gap that they would close keeps nobody waiting any more.
 constexpr int k_futile_writes = 5;
+// And until that is tried anew.
+constexpr base::Duration k_futile_pause = std::chrono::minutes(1);
 
 base::Duration retry_pace(base::Duration trying) { return std::clamp(trying, k_retry_soonest, k_retry_latest); }
 
@@ -34,8 +36,9 @@ base::Duration retry_pace(base::Duration trying) { return std::clamp(trying, k_r
 
 void AddressPass::hold() {
   const api::Service* best = holds_.best;
-  // A restored Service has it, and keeps it.
-  if (best == nullptr && restored_user(view_, context_.options, address_, ip_) != nullptr) return;
+  // A restored Service has it, and keeps it until it is its turn to let go.
+  const api::Service* user = best == nullptr ? restored_user(view_, context_.options, address_, ip_) : nullptr;
+  if (user != nullptr && !view_.has_fact(letting_go_bucket(user->meta.ns, user->meta.name))) return;
   // Without a key MetalLB would refuse it beside the workload: that gets one first.
   const bool too_early = sharing_ && key_.empty();
   if (best == nullptr) {
@@ -89,11 +92,13 @@ void AddressPass::hand_over() {
     ask_for_gap(false);
     return wait_for_pin();
   }
+  if (is_futile()) return;
   // Until its next try it is an address that is held like any other, and nobody waits for it.
   if (!is_release_due()) return hold();
   // The plan that opens it says that it is open.
   const bool opened = is_gap_opened(view_, address_.className, ip_.family());
   ask_for_gap(trying_ >= context_.options.attach_timeout && !opened);
+  if (trying_ < context_.options.attach_timeout) plan_.then_look_after(context_.options.attach_timeout - trying_);
   if (!opened || is_busy(*service_)) return;
   if (trying_ >= context_.options.attach_timeout) plan_.spends.emplace_back(k_retry);
   remove_holds("hold-release");
@@ -125,9 +130,15 @@ void AddressPass::wait_for_pin() {
 
 // "A hold or a pin has not landed": no unassigned placeholder may exist while MetalLB could give the address to it.
 void AddressPass::ask_for_gap(bool patient) {
-  if (view_.failures() >= k_futile_writes || !is_in_pool()) return;
+  if (is_futile() || !is_in_pool()) return;
   if (is_taken() || release_stuck_) return;
   plan_.facts.push_back(gap_fact(address_.className, ip_.family(), patient));
+}
+
+bool AddressPass::is_futile() {
+  if (view_.failures() < k_futile_writes) return false;
+  plan_.then_look_after(k_futile_pause);
+  return true;
 }
 
 bool AddressPass::is_shown_by_nobody() {

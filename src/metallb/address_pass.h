@@ -1,5 +1,6 @@
 // One pass over one address, in its parts: address.cc (the ledger's side, teardown), address_holding.cc (the hold and
-// the gap) and address_conflict.cc (Conflict and Lost). Internal to the folder.
+// the gap), address_sharing.cc (the shared handoff) and address_conflict.cc (Conflict and Lost). Internal to the
+// folder.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -73,6 +74,8 @@ class AddressPass {
   bool is_release_due();
   void wait_for_pin();
   void ask_for_gap(bool patient);
+  // Its writes are refused again and again: nobody else is kept waiting for it.
+  bool is_futile();
   bool is_shown_by_nobody();
   // --- address_sharing.cc ---
   // Driver design §6, shared handoff: whether the address changes hands by sharing, and with which key.

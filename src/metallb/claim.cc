@@ -174,8 +174,8 @@ class ClaimPass {
   }
 
   void remove(const api::Service& placeholder, std::string step) {
-    if (placeholder.meta.deleting || view_.busy(ref(placeholder))) return;
-    if (!may_give_back(view_, plan_, placeholder)) return;
+    // First, so that the gap stays until the deletion has been answered and is over.
+    if (!may_give_back(view_, plan_, placeholder) || placeholder.meta.deleting || view_.busy(ref(placeholder))) return;
     plan_.writes.push_back(kube::remove(api::Service::kind().resource, placeholder, true, std::move(step)));
   }
 
@@ -304,7 +304,6 @@ class ClaimPass {
   }
 
   void replace(const api::Service& placeholder) {
-    if (!may_give_back(view_, plan_, placeholder)) return;
     const base::Duration wait = view_.throttle("replace", k_replace_burst, k_replace_refill);
     if (wait > base::Duration::zero()) return plan_.then_look_after(wait);
     if (std::ranges::find(plan_.spends, "replace") == plan_.spends.end()) plan_.spends.emplace_back("replace");

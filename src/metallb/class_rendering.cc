@@ -249,6 +249,7 @@ base::IpRangeSet to_hold_out(ClassPass& pass) {
 std::vector<std::string> without_forgotten(ClassPass& pass, std::vector<std::string> addresses) {
   const base::IpRangeSet out = to_hold_out(pass);
   if (out.empty()) return addresses;
+  announce(pass, out);  // it comes back: no other class may take it meanwhile
   std::vector<std::string> left;
   for (const std::string& text : addresses) {
     const auto range = pool_entry(text);

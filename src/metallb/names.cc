@@ -108,6 +108,9 @@ std::string wants_bucket(std::string_view class_name, base::Family family) {
 std::string gaps_bucket(std::string_view class_name, base::Family family) { return bucket("gaps", class_name, family); }
 std::string forgotten_bucket(std::string_view class_name) { return "forgotten/" + std::string(class_name); }
 std::string held_out_bucket(std::string_view address) { return "held-out/" + std::string(address); }
+std::string letting_go_bucket(std::string_view ns, std::string_view service) {
+  return "letting-go/" + std::string(ns) + "/" + std::string(service);
+}
 std::string opened_bucket(std::string_view class_name, base::Family family) {
   return bucket("opened", class_name, family);
 }

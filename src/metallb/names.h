@@ -63,6 +63,8 @@ std::string supply_bucket(std::string_view class_name, base::Family family);
 std::string forgotten_bucket(std::string_view class_name);
 // One that the class has taken out of its pool for a moment, to make MetalLB give it up.
 std::string held_out_bucket(std::string_view address);
+// Published by a Service that the ledger does not have and that waits for holds to be made before it lets go.
+std::string letting_go_bucket(std::string_view ns, std::string_view service);
 inline constexpr std::string_view k_want_new = "new";
 inline constexpr std::string_view k_want_placed = "placed";
 inline constexpr std::string_view k_supply_free = "free";

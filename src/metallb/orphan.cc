@@ -48,6 +48,8 @@ kube::Plan reconcile_placeholder(const Context& context, const kube::Key& key, k
       plan.then_look_after(wait);
       return plan;
     }
+    // Before the live read, so that the gap is asked for in the plan that asks for the read too.
+    if (!may_give_back(view, plan, *placeholder)) return plan;
     const kube::Ref held{&api::IPAddress::kind().resource, "", held_object_name(*placeholder)};
     if (!held.name.empty() && !view.confirmed(held)) {
       plan.confirms = {{held}};

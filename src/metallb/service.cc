@@ -92,7 +92,7 @@ bool ServicePass::lasts(const std::string& fact, bool holds, base::Duration pati
   return false;
 }
 
-// The claim that the Service names, if it is one to attach to. `pending` tells whether it is worth waiting for.
+// The claim that the Service names, if it is one to attach to.
 const api::IPAddressClaim* ServicePass::bound_claim() {
   const std::string_view name = claim_name_of(service_);
   const auto* claim = view_.get<api::IPAddressClaim>(service_.meta.ns, name);
@@ -189,8 +189,7 @@ bool ServicePass::is_first_in_line(const api::IPAddressClaim& claim) {
   const bool behind = first != &service_;
   if (lasts("behind", behind, k_claim_patience)) {
     refuse(reason::association_rejected,
-           fmt::format("Service {} names IPAddressClaim {} too and is older: it comes first", first->meta.name,
-                       claim.meta.name));
+           fmt::format("Service {} names IPAddressClaim {} too and comes first", first->meta.name, claim.meta.name));
   }
   return !behind;
 }
@@ -234,7 +233,9 @@ void ServicePass::maintain() {
   const auto* claim = view_.get<api::IPAddressClaim>(service_.meta.ns, claim_name_of(service_));
   if (claim != nullptr && claim->phase == api::phase::bound) {
     const auto chosen = choose(view_, context_, service_, *claim);
-    if (!chosen && !given) refuse(chosen.error().reason, chosen.error().note);
+    // A key of its own lets others join the address, also when it comes later.
+    if (!chosen && (!given || chosen.error().reason == reason::sharing_key_set))
+      refuse(chosen.error().reason, chosen.error().note);
     if (chosen && (given || !is_unusable(*chosen)) && complete(*claim, *chosen)) return;
   }
   if (given) return keep_pin(kept_, true);

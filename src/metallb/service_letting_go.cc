@@ -11,6 +11,7 @@
 #include "metallb/gap.h"
 #include "metallb/indexes.h"
 #include "metallb/ledger.h"
+#include "metallb/names.h"
 #include "metallb/placeholder.h"
 #include "metallb/reasons.h"
 #include "metallb/service_pass.h"
@@ -39,7 +40,8 @@ ServicePass::Addresses ServicePass::at_risk() {
   Addresses found = mine_;
   for (const base::IpAddress& ip : shown(service_)) {
     view_.each<api::IPAddress>(k_address_value_index, ip.to_string(), [&](const api::IPAddress& address) {
-      const bool ours = address.meta.has_finalizer(api::metallb::teardown);
+      // Another object for the same address has no hold of its own.
+      const bool ours = address.meta.has_finalizer(api::metallb::teardown) && is_senior(view_, address);
       if (ours && std::ranges::find(found, &address) == found.end()) found.push_back(&address);
       return true;
     });
@@ -95,6 +97,7 @@ void ServicePass::let_go(base::Duration since) {
   bool ready = true;
   for (const auto* address : risky) ready = is_hold_ready(*address, patient) && ready;
   if (!ready && patient) {
+    if (mine_.empty()) plan_.facts.push_back({letting_go_bucket(service_.meta.ns, service_.meta.name), "", "", {}});
     if (shares_) share();
     return plan_.then_look_after(limit - since);
   }
@@ -139,11 +142,14 @@ void ServicePass::release(bool shows_ours, bool may_stay) {
   plan_.writes.push_back(kube::patch(services(), service_, {{"metadata", std::move(metadata)}}, "detach-release"));
 }
 
-// By a pin of its own: it would get the address in the first gap, as it may have done before it was evicted.
+// By a pin of its own, in either form: it would get the address in the first gap, as it may have done before it was
+// evicted.
 bool ServicePass::asks_for_reserved() {
-  return std::ranges::any_of(pinned(service_), [&](const base::IpAddress& ip) {
+  const auto is_reserved = [&](const base::IpAddress& ip) {
     return view_.count<api::IPAddress>(k_address_value_index, ip.to_string()) != 0;
-  });
+  };
+  const auto asked = base::IpAddress::parse(service_.loadBalancerIP);
+  return (asked && is_reserved(*asked)) || std::ranges::any_of(pinned(service_), is_reserved);
 }
 
 // The last step of detaching: the pool annotation goes, if the claim annotation is gone and the address too.

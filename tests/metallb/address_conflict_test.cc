@@ -181,6 +181,19 @@ TEST_F(EvictionTest, PointsTheThiefToAPoolThatDoesNotExist) {
   EXPECT_EQ(thiefs_pool(), "") << "nothing of ours is left behind";
 }
 
+TEST_F(EvictionTest, AThiefThatAsksInTheOtherFormStaysOut) {
+  put_bound();
+  lose_hold();
+  put_thief();
+  world.change<api::Service>("tenant-b", "thief", fmt::format(R"({{"spec":{{"loadBalancerIP":"{}"}}}})", k_v4));
+  settle();
+  assign("tenant-b", "thief", {});
+  settle();
+  assign_home(hold(k_v4)->meta.name, k_v4);
+  settle();
+  EXPECT_EQ(thiefs_pool(), m::awaiting_pool);
+}
+
 TEST_F(EvictionTest, NoUnassignedPlaceholderOfOursGetsWhatBecomesFree) {
   put_bound();
   lose_hold();
@@ -301,6 +314,11 @@ TEST_F(LostTest, AStaticAddressInsideAnotherPoolIsReportedOnTheAddress) {
   const auto* condition = kube::find_condition(world.get<api::IPAddress>("", "gateway")->conditions, "Reserved");
   ASSERT_NE(condition, nullptr);
   EXPECT_EQ(condition->reason, "OutsidePool");
+  settle_after(minutes(1));
+  EXPECT_TRUE(world.facts(forgotten_bucket("public")).members.empty())
+      << "MetalLB has not forgotten what it was never given";
+  settle_after(minutes(2));
+  EXPECT_EQ(world.get<api::IPAddress>("", "gateway")->phase, "Lost");
 }
 
 // --- used without a ledger entry ---

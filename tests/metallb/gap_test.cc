@@ -184,5 +184,18 @@ TEST_F(UnhonouredTest, AHoldThatIsRefusedForEverOpensNoGapForEver) {
   EXPECT_THAT(plan(key).facts, IsEmpty());
 }
 
+TEST_F(UnhonouredTest, AHoldThatCannotBeDeletedIsTriedAgain) {
+  put_unshared_class();
+  put_bound();
+  put_service();
+  world.settle(service_key("tenant-a", "app"));
+  const kube::Key key = address_key(name_of(k_v4));
+  world.memory(key).failures = 5;
+  const kube::Plan next = plan(key);
+  EXPECT_THAT(next.facts, IsEmpty());
+  EXPECT_THAT(next.writes, IsEmpty());
+  EXPECT_TRUE(next.revisit.has_value());
+}
+
 }  // namespace
 }  // namespace metallb::testing

@@ -113,6 +113,19 @@ TEST_F(RestoreTest, AServiceWhoseClaimDoesNotComeLetsGo) {
   EXPECT_FALSE(service()->meta.has_finalizer(m::attached));
 }
 
+TEST_F(RestoreTest, AServiceThatMayNotKeepItsAddressLetsGoOfItToAHold) {
+  restore_service();
+  restore_address();
+  settle();
+  expect_kept();
+  EXPECT_EQ(hold(k_v4), nullptr);
+  settle_after(seconds(121));
+  ASSERT_NE(hold(k_v4), nullptr) << "it stands ready";
+  settle();
+  EXPECT_FALSE(service()->meta.annotations.contains(m::pin));
+  EXPECT_THAT(event_reasons(), ::testing::Not(Contains("DetachTimedOut")));
+}
+
 TEST_F(RestoreTest, MoreAddressesThatComeLengthenTheWaitOfServices) {
   restore_service();
   settle();

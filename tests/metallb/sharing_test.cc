@@ -130,6 +130,31 @@ TEST_F(SharingTest, AKeyIsReadBackFromTheHold) {
   EXPECT_EQ(key_of(hold(k_v4)), key);
 }
 
+TEST_F(SharingTest, AKeyOfItsOwnThatComesLaterIsTold) {
+  put_bound();
+  attach();
+  annotate("app", m::sharing_key, R"("mine")");
+  settle();
+  EXPECT_THAT(event_reasons(), Contains("SharingKeySet"));
+  EXPECT_EQ(key_of(service()), "mine") << "not written by us";
+  EXPECT_EQ(attached_to(), "app");
+}
+
+TEST_F(SharingTest, AnotherObjectForTheAddressIsNotWaitedFor) {
+  put_bound();
+  attach();
+  world.put<api::IPAddress>(fmt::format(
+      R"({{"metadata":{{"name":"junior","uid":"uid-junior","finalizers":["{}"],"creationTimestamp":"2030-01-01T00:00:00Z"}},
+          "spec":{{"address":"{}","className":"public","reclaimPolicy":"Retain","source":{{"fromClass":{{}}}}}},
+          "status":{{"phase":"Available"}}}})",
+      m::teardown, k_v4));
+  annotate("app", api::claim_annotation, "null");
+  settle();
+  assign_home(k_hold, k_v4);
+  settle();
+  EXPECT_FALSE(service()->meta.annotations.contains(m::pin));
+}
+
 TEST_F(SharingTest, RemovingTheAnnotationIsSixWritesInOrder) {
   put_bound();
   attach();

@@ -165,7 +165,9 @@ void FakeWorld::end_write(const Ref& target) { store_of(*target.resource)->end_w
 Plan FakeWorld::run(const Key& key) {
   woken_.erase(key);
   Plan plan = pass(keys().intern(key), memory_[key]);
-  for (const std::string& name : plan.spends) memory_[key].spend(name);
+  if (!plan.writes.empty()) {  // as the loop, which draws when it sends
+    for (const std::string& name : plan.spends) memory_[key].spend(name);
+  }
   for (const Confirm& confirm : plan.confirms) memory_[key].confirmed.push_back(confirm.target);
   if (plan.forget) memory_.erase(key);
   std::erase_if(plan.events, [this](const EventNote& event) {
