@@ -99,6 +99,7 @@ have_cluster() {
     return
   fi
   KUBECONFIG=$stage/sandbox/kubeconfig
+  export KUBECACHEDIR=$stage/kubectl-cache   # kubectl would remember this server in the home folder for ever
   # It ends with us, even if we are killed.
   setsid setpriv --pdeathsig TERM "$bin/address-sandbox" --dir "$stage/sandbox" >"$stage/sandbox.log" 2>&1 </dev/null & sandbox=$!
   local tries
