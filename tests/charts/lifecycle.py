@@ -112,6 +112,12 @@ class Live:
     def follow(self):
         self.watch = ServiceWatch(self.cluster, self.look)
 
+    def at_rest(self):
+        """Until every handoff is over: its last write takes the sharing key off, a moment after the address is shown."""
+        wait_until("all handoffs to be over", 60, lambda: not [
+            item for item in self.cluster.get("/api/v1/services").body["items"]
+            if "metallb.io/allow-shared-ip" in item["metadata"].get("annotations", {})])
+
     def versions(self):
         """Of every tenant's Service and placeholder, to tell whether anything wrote to them."""
         items = self.cluster.get("/api/v1/services").body["items"]
@@ -133,6 +139,7 @@ class Live:
         wait_until(f"Service {name} to go", 60, lambda: self.cluster.get(f"/api/v1/namespaces/live/services/{name}").code == 404)
         self.cluster.send("DELETE", path, **TENANT)
         wait_until(f"claim {name} to go", 60, lambda: self.cluster.get(path).code == 404)
+        self.at_rest()
         self.count.check(f"a claim is served, attached, detached and released ({name})", True)
 
     def bound(self, path):
@@ -174,6 +181,7 @@ class Live:
         held = sorted(self.addresses[f"c{number}"] for number in range(ATTACHED, CLAIMS))
         wait_until("every other address to be held", 60, lambda: sorted(sum((
             ingress(item) for item in self.cluster.get("/api/v1/namespaces/metallb-iad-system/services").body["items"]), [])) == held)
+        self.at_rest()
 
     def upgrade(self):
         helm = self.cluster.must_helm
