@@ -48,6 +48,19 @@ TEST_F(CredentialsTest, T13_APluginWhoseCredentialsAreBornExpiredIsNotRunForEver
   EXPECT_EQ(tokens.server.connections(), 2) << "a new token needs no new connection";
 }
 
+TEST_F(CredentialsTest, T13_CredentialsMayBeGoodForCenturies) {
+  TokenServer tokens("T");
+  ClientConfig config = config_for(tokens.server);
+  config.exec = plugin(print_token("T", "2999-01-01T00:00:00Z"));
+  options.exec_min_interval = milliseconds(1);
+  connect(config);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(status_of(get("/a")), 200);
+    run_for(milliseconds(3));
+  }
+  EXPECT_EQ(runs(), 1);
+}
+
 TEST_F(CredentialsTest, T13_RequestsThatComeTogetherShareOneRun) {
   TokenServer tokens("T");
   ClientConfig config = config_for(tokens.server);

@@ -57,7 +57,7 @@ std::optional<std::chrono::minutes> take_offset(std::string_view& text) {
 }
 
 // RFC 3339, as Go's metav1.Time prints it.
-std::optional<base::WallTime> parse_time(std::string_view text) {
+std::optional<std::chrono::sys_seconds> parse_time(std::string_view text) {
   const auto year = take_number(text, 4);
   if (!year || !take(text, "-")) return std::nullopt;
   const auto month = take_number(text, 2);
@@ -76,8 +76,8 @@ std::optional<base::WallTime> parse_time(std::string_view text) {
   const std::chrono::year_month_day date(std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
                                          std::chrono::day(static_cast<unsigned>(*day)));
   if (!date.ok()) return std::nullopt;
-  return base::WallTime(std::chrono::sys_days(date) + std::chrono::hours(*hour) + std::chrono::minutes(*minute) +
-                        std::chrono::seconds(*second) - *offset);
+  return std::chrono::sys_seconds(std::chrono::sys_days(date) + std::chrono::hours(*hour) +
+                                  std::chrono::minutes(*minute) + std::chrono::seconds(*second) - *offset);
 }
 
 // The certificate authority as the plugin wants it: data, also if we have it as a file.
@@ -192,8 +192,8 @@ void ExecPlugin::adopt(base::MonoTime now, Outcome outcome) {
   not_before_ = now + min_interval_;
   expires_ = base::MonoTime::max();
   if (outcome->expires) {
-    const base::Duration left = *outcome->expires - std::chrono::system_clock::now();
-    if (left < std::chrono::hours(24 * 365)) expires_ = now + left;
+    const auto left = *outcome->expires - std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    if (left < std::chrono::hours(24 * 365)) expires_ = now + std::max(left, std::chrono::seconds(0));
   }
   // An unchanged result stays the same credential: nothing has to be built or reconnected for it.
   const bool same = credential_ && credential_->token == outcome->token &&

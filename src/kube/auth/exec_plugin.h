@@ -20,7 +20,7 @@ struct ExecCredential {
   std::string token;        // may be empty
   std::string certificate;  // PEM; empty, or given together with `key`
   std::string key;
-  std::optional<base::WallTime> expires;
+  std::optional<std::chrono::sys_seconds> expires;  // of any year: nanoseconds end in 2262
 };
 
 // Reads what a plugin printed. The error says what is wrong with it, without showing it.
