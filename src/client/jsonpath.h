@@ -22,8 +22,9 @@ class JsonPath {
   static base::Result<JsonPath> parse(std::string_view text);
 
   std::string print(const json::value& root) const;
-  // What the first path of the template finds.
+  // What the first path of the template finds, in `root` itself: an object would become a value that is gone at once.
   std::vector<const json::value*> find(const json::value& root) const;
+  std::vector<const json::value*> find(json::value&& root) const = delete;
 
   struct Step {
     enum class Kind { member, item, all, filter };

@@ -83,7 +83,8 @@ bool condition_holds(const json::object& object, const Wanted& wanted) {
 bool holds(const json::object& object, const Wanted& wanted) {
   if (wanted.kind == Wanted::Kind::created) return true;
   if (wanted.kind == Wanted::Kind::condition) return condition_holds(object, wanted);
-  const auto found = wanted.path.find(object);
+  const json::value root(object);
+  const auto found = wanted.path.find(root);
   if (!wanted.value) return !found.empty();
   return found.size() == 1 && to_plain(*found.front()) == *wanted.value;
 }
