@@ -33,12 +33,6 @@ constexpr base::Duration k_silence = seconds(60);
 // The same where the pool does not have the address: the class needs much less to be rendered with it.
 constexpr base::Duration k_outside = seconds(10);
 
-bool is_ours(kube::View& view, const api::IPAddress& address) {
-  if (address.meta.has_finalizer(api::metallb::teardown)) return true;
-  const auto* object = view.get<api::IPAddressClass>(address.className);
-  return object != nullptr && object->provisioner == api::metallb::provisioner;
-}
-
 }  // namespace
 
 AddressPass::AddressPass(const Context& context, kube::View& view, const api::IPAddress& address,

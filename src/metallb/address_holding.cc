@@ -25,9 +25,7 @@ constexpr base::Duration k_retry_latest = std::chrono::minutes(10);
 constexpr std::string_view k_retry = "retry";
 // Of a hold that is written and does not get its address: until then nobody comes before it.
 constexpr base::Duration k_gap_patience = std::chrono::minutes(5);
-// Writes in a row that failed until the gap that they would close keeps nobody waiting any more.
-constexpr int k_futile_writes = 5;
-// And until that is tried anew.
+// After k_futile_writes, until that is tried anew.
 constexpr base::Duration k_futile_pause = std::chrono::minutes(1);
 
 base::Duration retry_pace(base::Duration trying) { return std::clamp(trying, k_retry_soonest, k_retry_latest); }
@@ -118,14 +116,18 @@ void AddressPass::wait_for_pin() {
   create_hold("hold-again");
   if (plan_.writes.empty()) return;
   if (view_.throttle(k_retry, 1, retry_pace(trying_)) == base::Duration::zero()) plan_.spends.emplace_back(k_retry);
-  plan_.events.push_back({{&services(), service_->meta.ns, service_->meta.name},
-                          service_->meta.uid,
-                          true,
-                          std::string(reason::handoff_timed_out),
-                          "Attach",
-                          "MetalLB has not given " + ip_.to_string() +
-                              " to this Service in time; it is held again and will be tried again",
-                          false});
+  tell_that_it_has_not_landed("it is held again and will be tried again", false);
+}
+
+void AddressPass::tell_that_it_has_not_landed(std::string_view instead, bool once) {
+  plan_.events.push_back(
+      {{&services(), service_->meta.ns, service_->meta.name},
+       service_->meta.uid,
+       true,
+       std::string(reason::handoff_timed_out),
+       "Attach",
+       "MetalLB has not given " + ip_.to_string() + " to this Service in time; " + std::string(instead),
+       once});
 }
 
 // "A hold or a pin has not landed": no unassigned placeholder may exist while MetalLB could give the address to it.

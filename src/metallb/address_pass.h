@@ -73,6 +73,8 @@ class AddressPass {
   void hand_over();
   bool is_release_due();
   void wait_for_pin();
+  // `instead`: what happens now, for people.
+  void tell_that_it_has_not_landed(std::string_view instead, bool once);
   void ask_for_gap(bool patient);
   // Its writes are refused again and again: nobody else is kept waiting for it.
   bool is_futile();

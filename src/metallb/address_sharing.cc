@@ -35,7 +35,8 @@ void AddressPass::judge_sharing() {
 std::string AddressPass::attach_key() {
   const api::IPAddress* first = nullptr;
   std::string_view chosen;
-  std::string_view other = handoff_key(*service_);
+  // Before the pin is ours, a key on the Service is somebody else's, whatever it looks like.
+  std::string_view other = is_pin_ours(*service_) ? handoff_key(*service_) : std::string_view();
   for (const auto* address : kept(view_, context_.options, *service_)) {
     const base::IpAddress ip = *value_of(*address);
     const Holds holds = find_holds(view_, context_.options, *address, ip);
@@ -93,14 +94,7 @@ void AddressPass::say_that_it_has_not_landed() {
   const base::Duration limit = context_.options.attach_timeout;
   if (trying_ < limit) return plan_.then_look_after(limit - trying_);
   if (!plan_.writes.empty()) return;
-  plan_.events.push_back({{&services(), service_->meta.ns, service_->meta.name},
-                          service_->meta.uid,
-                          true,
-                          std::string(reason::handoff_timed_out),
-                          "Attach",
-                          "MetalLB has not given " + ip_.to_string() +
-                              " to this Service in time; it stays held, and MetalLB is made to look again",
-                          true});
+  tell_that_it_has_not_landed("it stays held, and MetalLB is made to look again", true);
 }
 
 }  // namespace metallb

@@ -13,20 +13,12 @@ boost::json::object patch_of(boost::json::array finalizers) {
 
 }  // namespace
 
-boost::json::array finalizers_with(const kube::Object& object, std::string_view ours) {
-  return kube::with_finalizer(object.meta, ours);
-}
-
-boost::json::array finalizers_without(const kube::Object& object, std::string_view ours) {
-  return kube::without_finalizer(object.meta, ours);
-}
-
 boost::json::object with_finalizer(const kube::Object& object, std::string_view ours) {
-  return patch_of(finalizers_with(object, ours));
+  return patch_of(kube::with_finalizer(object.meta, ours));
 }
 
 boost::json::object without_finalizer(const kube::Object& object, std::string_view ours) {
-  return patch_of(finalizers_without(object, ours));
+  return patch_of(kube::without_finalizer(object.meta, ours));
 }
 
 }  // namespace metallb

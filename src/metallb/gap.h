@@ -11,6 +11,9 @@
 
 namespace metallb {
 
+// Writes in a row that failed until what they are for keeps nobody waiting any more.
+inline constexpr int k_futile_writes = 5;
+
 // Publishes, once in a plan, that a gap of this class and family is wanted or open.
 void publish_gap(kube::Plan& plan, std::string_view class_name, base::Family family);
 // No unassigned placeholder is about, and none comes while the gap is published.

@@ -1,5 +1,7 @@
 #include "metallb/ledger.h"
 
+#include "api/names.h"
+
 namespace metallb {
 
 // The driver binds nothing to an object that exists: writes in flight on addresses do not change the verdict.
@@ -25,6 +27,12 @@ std::vector<const api::IPAddress*> Halves::list() const {
 Halves counted(kube::View& view, const api::IPAddressClaim& claim) {
   const api::Counting counting = count(view, claim, k_writes);
   return {counting.v4, counting.v6};
+}
+
+bool is_ours(kube::View& view, const api::IPAddress& address) {
+  if (address.meta.has_finalizer(api::metallb::teardown)) return true;
+  const auto* object = view.get<api::IPAddressClass>(address.className);
+  return object != nullptr && object->provisioner == api::metallb::provisioner;
 }
 
 bool is_senior(kube::View& view, const api::IPAddress& address) {

@@ -33,6 +33,9 @@ struct Halves {
 // The addresses that count for the claim (contract §3.3), whether or not it is being deleted.
 Halves counted(kube::View& view, const api::IPAddressClaim& claim);
 
+// Whether this driver serves the address: it has once (its finalizer tells), or the class is its own.
+bool is_ours(kube::View& view, const api::IPAddress& address);
+
 // Of several objects for one IP, whether this is the one that stands (contract §4.3).
 bool is_senior(kube::View& view, const api::IPAddress& address);
 

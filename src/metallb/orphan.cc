@@ -9,6 +9,7 @@
 #include "api/restore.h"
 #include "metallb/gap.h"
 #include "metallb/indexes.h"
+#include "metallb/ledger.h"
 #include "metallb/placeholder.h"
 #include "metallb/reconcilers.h"
 
@@ -23,6 +24,18 @@ std::string held_object_name(const api::Service& placeholder) {
   return std::string(placeholder.meta.labels.get(api::metallb::ip_address));
 }
 
+// Nobody's key looks after it: no address of ours with its label is there, or it has neither label nor claim.
+bool is_orphan(kube::View& view, const api::Service& placeholder) {
+  if (!is_recorded(placeholder)) return !placeholder.meta.annotations.contains(api::metallb::claim_name);
+  const std::string label(placeholder.meta.labels.get(api::metallb::ip_address));
+  bool kept = false;
+  view.each<api::IPAddress>(k_address_label_index, label, [&](const api::IPAddress& address) {
+    kept = kept || is_ours(view, address);
+    return !kept;
+  });
+  return !kept;
+}
+
 }  // namespace
 
 kube::Plan reconcile_placeholder(const Context& context, const kube::Key& key, kube::View& view) {
@@ -32,16 +45,18 @@ kube::Plan reconcile_placeholder(const Context& context, const kube::Key& key, k
     plan.forget = true;
     return plan;
   }
-  if (placeholder->meta.deleting) return plan;
   const kube::Resource& services = api::Service::kind().resource;
-  if (view.busy({&services, placeholder->meta.ns, placeholder->meta.name})) return plan;
+  if (placeholder->meta.deleting || view.busy({&services, placeholder->meta.ns, placeholder->meta.name})) {
+    // The gap stays until the deletion is over.
+    if (is_orphan(view, *placeholder)) may_give_back(view, plan, *placeholder);
+    return plan;
+  }
+  // Whoever is held, or is to be, decides about its own placeholders.
+  if (!is_orphan(view, *placeholder)) {
+    view.since("orphan", false);
+    return plan;
+  }
   if (is_recorded(*placeholder)) {
-    // Whoever is held decides about its own placeholders.
-    const std::string label(placeholder->meta.labels.get(api::metallb::ip_address));
-    if (view.count<api::IPAddress>(k_address_label_index, label) != 0) {
-      view.since("orphan", false);
-      return plan;
-    }
     // A backup tool may bring the address back later than its hold (contract §9.5).
     const base::Duration wait = api::restore_wait(view, context.options.restore_grace, "orphan", true);
     if (wait > base::Duration::zero()) {
@@ -55,8 +70,6 @@ kube::Plan reconcile_placeholder(const Context& context, const kube::Key& key, k
       plan.confirms = {{held}};
       return plan;
     }
-  } else if (placeholder->meta.annotations.contains(api::metallb::claim_name)) {
-    return plan;  // its claim's key looks after it, whether the claim exists or not
   }
   if (!may_give_back(view, plan, *placeholder)) return plan;
   plan.writes.push_back(kube::remove(services, *placeholder, true, "placeholder-orphan"));

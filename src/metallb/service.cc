@@ -9,7 +9,7 @@
 
 #include "api/names.h"
 #include "api/restore.h"
-#include "metallb/finalizers.h"
+#include "kube/finalizers.h"
 #include "metallb/indexes.h"
 #include "metallb/ledger.h"
 #include "metallb/placeholder.h"
@@ -55,7 +55,7 @@ void ServicePass::take_up() {
   if (!known) return;
   json::object metadata{{"annotations", json::object{{api::metallb::service_uid, service_.meta.uid}}}};
   if (!service_.meta.has_finalizer(api::metallb::attached)) {
-    metadata["finalizers"] = finalizers_with(service_, api::metallb::attached);
+    metadata["finalizers"] = kube::with_finalizer(service_.meta, api::metallb::attached);
   }
   plan_.writes.push_back(kube::patch(services(), service_, {{"metadata", std::move(metadata)}}, "restore-service"));
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/names.h"
-#include "metallb/finalizers.h"
+#include "kube/finalizers.h"
 #include "metallb/gap.h"
 #include "metallb/indexes.h"
 #include "metallb/ledger.h"
@@ -21,9 +21,6 @@ namespace metallb {
 namespace {
 
 namespace json = boost::json;
-
-// Writes in a row that failed until gaps of others no longer wait for this Service.
-constexpr int k_patient_failures = 5;
 
 }  // namespace
 
@@ -92,7 +89,7 @@ bool ServicePass::is_no_hold_possible() {
 
 void ServicePass::let_go(base::Duration since) {
   const base::Duration limit = context_.options.detach_timeout;
-  const bool patient = since < limit && view_.failures() < k_patient_failures && !is_no_hold_possible();
+  const bool patient = since < limit && view_.failures() < k_futile_writes && !is_no_hold_possible();
   const Addresses risky = at_risk();
   bool ready = true;
   for (const auto* address : risky) ready = is_hold_ready(*address, patient) && ready;
@@ -137,7 +134,7 @@ void ServicePass::release(bool shows_ours, bool may_stay) {
   json::object metadata;
   if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
   if (service_.meta.has_finalizer(api::metallb::attached) && !stays) {
-    metadata["finalizers"] = finalizers_without(service_, api::metallb::attached);
+    metadata["finalizers"] = kube::without_finalizer(service_.meta, api::metallb::attached);
   }
   plan_.writes.push_back(kube::patch(services(), service_, {{"metadata", std::move(metadata)}}, "detach-release"));
 }

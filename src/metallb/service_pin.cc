@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/names.h"
-#include "metallb/finalizers.h"
+#include "kube/finalizers.h"
 #include "metallb/indexes.h"
 #include "metallb/ledger.h"
 #include "metallb/placeholder.h"
@@ -84,7 +84,7 @@ void ServicePass::keep_pin(const Addresses& wanted, bool partial) {
   }
   json::object metadata;
   if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
-  if (!protected_already) metadata["finalizers"] = finalizers_with(service_, api::metallb::attached);
+  if (!protected_already) metadata["finalizers"] = kube::with_finalizer(service_.meta, api::metallb::attached);
   if (metadata.empty()) return;
   const bool repair = protected_already || shows(service_, *value_of(*wanted.front()));
   if (repair && !draw("repair", k_repair_burst, k_repair_refill)) return;

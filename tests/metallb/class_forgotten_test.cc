@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "metallb/class_world.h"
 #include "metallb/driver_fixture.h"
 #include "metallb/names.h"
@@ -50,6 +52,23 @@ TEST_F(ForgottenTest, LeavesThePoolForASecond) {
   EXPECT_EQ(w.addresses("public").size(), 2U);
   after(minutes(5));
   EXPECT_EQ(w.addresses("public").size(), 3U);
+}
+
+TEST_F(ForgottenTest, NoOtherClassTakesItMeanwhile) {
+  put(R"({"addresses":["203.0.113.0/29"]})");
+  w.put_address("198.51.100.9", "public", true);
+  w.settle("public");
+  ASSERT_THAT(w.addresses("public"), ElementsAre("203.0.113.1-203.0.113.6", "198.51.100.9/32"));
+  w.put_class("other", R"({"addresses":["198.51.100.8-198.51.100.11"]})");
+  forget({"198.51.100.9"});
+  w.settle("public");
+  ASSERT_THAT(w.addresses("public"), ElementsAre("203.0.113.1-203.0.113.6"));
+  w.settle("other");
+  EXPECT_FALSE(std::ranges::any_of(w.addresses("other"), [](const std::string& entry) {
+    return entry == "198.51.100.8-198.51.100.11" || entry.find("198.51.100.9") != std::string::npos;
+  }));
+  after(seconds(2));
+  EXPECT_THAT(w.addresses("public"), ElementsAre("203.0.113.1-203.0.113.6", "198.51.100.9/32"));
 }
 
 TEST_F(ForgottenTest, TheOnlyAddressStays) {

@@ -9,6 +9,7 @@ namespace metallb::testing {
 namespace {
 
 namespace m = api::metallb;
+using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -136,6 +137,55 @@ TEST_F(GapTest, AHeirOfAnotherClassGetsTheAddressThroughAGap) {
   EXPECT_LT(place(all, "placeholder-before-gap"), place(all, "hold-teardown"));
 }
 
+TEST_F(GapTest, AHeirThatCannotBeHeldKeepsNoDeletionWaiting) {
+  put_class("other", R"("parameters":{"addresses":["198.51.100.0/29"]})");
+  put_bound();
+  put_junior(k_v4, "other");
+  settle();
+  world.vanish<api::IPAddressPool>("metallb-system", "iad-public");
+  world.vanish<api::IPAddressClass>("", "public");
+  world.vanish<api::IPAddressClaim>("tenant-a", "web");
+  world.change<api::IPAddress>("", name_of(k_v4),
+                               fmt::format(R"({{"metadata":{{"finalizers":["{}"]}}}})", m::teardown));
+  world.remove<api::IPAddress>("", name_of(k_v4));
+  all_steps();
+  settle_after(minutes(3));
+  EXPECT_EQ(address(k_v4), nullptr);
+}
+
+// --- placeholders that nobody looks after ---
+
+// The object that the ledger has for the address is another driver's, and asks for no gap.
+TEST_F(GapTest, AnOrphanOfAnAddressThatIsAnotherDriversGoes) {
+  put_bound();
+  world.vanish<api::IPAddress>("", name_of(k_v4));
+  world.put<api::IPAddressClass>(R"({"metadata":{"name":"theirs"},"spec":{"provisioner":"other.example/driver"}})");
+  world.put<api::IPAddress>(fmt::format(
+      R"({{"metadata":{{"name":"theirs"}},"spec":{{"address":"{}","className":"theirs","reclaimPolicy":"Retain","source":{{"providerRef":{{"id":"x"}}}}}},
+          "status":{{"phase":"Available"}}}})",
+      k_v4));
+  settle();
+  world.advance(minutes(3));
+  const kube::Key key{std::string(k_placeholder_reconciler), "", hold_name(name_of(k_v4))};
+  const kube::Fact gap = gap_fact("theirs", base::Family::v4);
+  EXPECT_THAT(plan(key).facts, Contains(gap));
+  world.settle(pool_key("theirs", base::Family::v4));
+  const kube::Plan next = plan(key);
+  EXPECT_EQ(next.confirms.size(), 1U);
+  EXPECT_THAT(next.facts, Contains(gap)) << "the gap must not close while the live read is on its way";
+  settle_after(seconds(1));
+  EXPECT_THAT(placeholders(), IsEmpty());
+}
+
+TEST_F(GapTest, ItsGapStaysUntilItIsGone) {
+  put_bound();
+  relabel_hold("gone");
+  const kube::Key key{std::string(k_placeholder_reconciler), "", hold_name(name_of(k_v4))};
+  world.change<api::Service>(k_home, key.name, R"({"metadata":{"finalizers":["other.example/slow"]}})");
+  world.remove<api::Service>(k_home, key.name);
+  EXPECT_THAT(plan(key).facts, Contains(gap_fact("public", base::Family::v4)));
+}
+
 // --- gaps that get nowhere ---
 
 class UnhonouredTest : public GapTest {
@@ -182,6 +232,20 @@ TEST_F(UnhonouredTest, AHoldThatIsRefusedForEverOpensNoGapForEver) {
   EXPECT_THAT(plan(key).facts, Contains(gap_fact("public", base::Family::v4)));
   world.memory(key).failures = 5;
   EXPECT_THAT(plan(key).facts, IsEmpty());
+}
+
+// MetalLB gives what is somebody else's again and again.
+TEST_F(UnhonouredTest, WhatIsReplacedAtADistanceOpensNoGapMeanwhile) {
+  put_bound(k_v4, "owner");
+  put_claim();
+  settle();
+  const kube::Key key = claim_key("tenant-a", "web");
+  for (int i = 0; i < 5; ++i) {
+    if (drawn("web") != nullptr) assign_home("iad-uid-web-v4", k_v4);
+    settle();
+  }
+  ASSERT_NE(drawn("web"), nullptr) << "the throttle holds";
+  EXPECT_THAT(plan(key).facts, Not(Contains(gap_fact("public", base::Family::v4))));
 }
 
 TEST_F(UnhonouredTest, AHoldThatCannotBeDeletedIsTriedAgain) {

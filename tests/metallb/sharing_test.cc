@@ -130,6 +130,17 @@ TEST_F(SharingTest, AKeyIsReadBackFromTheHold) {
   EXPECT_EQ(key_of(hold(k_v4)), key);
 }
 
+TEST_F(SharingTest, AKeyThatLooksLikeOursIsNotTaken) {
+  put_bound();
+  put_service();
+  const std::string guess = "iad-0123456789abcdef0123456789abcdef";
+  annotate("app", m::sharing_key, fmt::format("\"{}\"", guess));
+  settle();
+  EXPECT_NE(key_of(hold(k_v4)), "");
+  EXPECT_NE(key_of(hold(k_v4)), guess);
+  EXPECT_EQ(key_of(service()), key_of(hold(k_v4)));
+}
+
 TEST_F(SharingTest, AKeyOfItsOwnThatComesLaterIsTold) {
   put_bound();
   attach();
