@@ -9,6 +9,7 @@
 #include "cmd/process_info.h"
 #include "cmd/sandbox_fixture.h"
 #include "serve/raw_client.h"
+#include "support/sanitized.h"
 
 namespace cmd_test {
 namespace {
@@ -16,7 +17,8 @@ namespace {
 using serve_test::RawClient;
 using Clients = std::vector<std::unique_ptr<RawClient>>;
 
-constexpr std::size_t k_mebibyte = 1UL << 20U;
+// Of memory that may be used; a sanitizer keeps what is freed for a while.
+constexpr std::size_t k_mebibyte = (support::k_sanitized ? 4UL : 1UL) << 20U;
 
 std::string between(const std::string& text, const std::string& before, char after) {
   const std::size_t at = text.find(before);

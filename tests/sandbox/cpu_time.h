@@ -3,6 +3,8 @@
 
 #include <ctime>
 
+#include "support/sanitized.h"
+
 namespace sandbox::testing_time {
 
 // This thread's own time, whatever else the machine does.
@@ -13,10 +15,6 @@ inline double cpu_ms() {
 }
 
 // How much longer everything may take under a sanitizer.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr double k_slower = 20;
-#else
-inline constexpr double k_slower = 1;
-#endif
+inline constexpr double k_slower = support::k_sanitized ? 20 : 1;
 
 }  // namespace sandbox::testing_time
