@@ -147,6 +147,8 @@ void HttpServer::route_below(std::string prefix, Handler handler) {
 std::uint16_t HttpServer::port() const { return impl_->acceptor.local_endpoint().port(); }
 std::size_t HttpServer::connections() const { return impl_->connections.size(); }
 
+std::size_t HttpServer::body_bytes() const { return impl_->body_bytes; }
+
 void HttpServer::drain() {
   if (std::exchange(impl_->draining, true)) return;
   boost::system::error_code ignored;

@@ -65,6 +65,7 @@ class HttpServer {
 
   std::uint16_t port() const;
   std::size_t connections() const;
+  std::size_t body_bytes() const;  // of all bodies being received
   // Takes no new connections; those that are idle are closed, others after their answer.
   void drain();
 
