@@ -11,8 +11,6 @@
 namespace client {
 namespace {
 
-constexpr kube::Resource k_events{"", "v1", "events", "Event", true};
-
 json::object naming(const Service& service, const json::value& claim) {
   return {{"metadata", {{"resourceVersion", service.version}, {"annotations", {{api::claim_annotation, claim}}}}}};
 }
@@ -37,29 +35,8 @@ std::string obstacle(const Session& session, const Claim& claim, const Service& 
   return {};
 }
 
-// The last warning about a Service, "" if there is none to be read.
-std::string last_warning(const Session& session, const Service& service) {
-  const auto events = session.list(
-      k_events, session.ns,
-      {{"fieldSelector", fmt::format("involvedObject.kind=Service,involvedObject.name={}", service.name)}});
-  if (!events) return {};
-  std::string latest;
-  std::string text;
-  for (const json::object& event : *events) {
-    if (text_at(event, {"type"}) != "Warning" || text_at(event, {"involvedObject", "uid"}) != service.uid) continue;
-    std::string when;
-    for (const std::string_view field : {"lastTimestamp", "eventTime", "firstTimestamp"}) {
-      if (when.empty()) when = text_at(event, {field});
-    }
-    if (when < latest) continue;
-    latest = when;
-    text = fmt::format("{}: {}", text_at(event, {"reason"}), text_at(event, {"message"}));
-  }
-  return text;
-}
-
 int explain(const Session& session, const std::string& claim_name, const Service& service, base::Duration waited) {
-  std::string why = last_warning(session, service);
+  std::string why = service_warnings(session, session.ns, service.name)[service.uid];
   if (const auto object = session.get(claim_kind, session.ns, claim_name)) {
     const Claim claim = claim_of(*object);
     if (claim.phase != api::phase::bound)
@@ -133,8 +110,10 @@ int attach(const Session& session, const std::string& claim_name, const std::str
   }
   for (const Service& other : services_of(session, claim->name)) {
     if (other.name == service->name) continue;
-    return session.fail(fmt::format("claim {} is attached to service {}; move it: {} move {} {} -n {}", claim->name,
-                                    other.name, session.program, claim->name, service->name, session.ns));
+    const bool shows = std::ranges::any_of(claim->addresses, [&](const auto& one) { return other.shows(one.address); });
+    return session.fail(fmt::format("service {} {} claim {}; move it: {} move {} {} -n {}", other.name,
+                                    shows ? "has the address of" : "waits for", claim->name, session.program,
+                                    claim->name, service->name, session.ns));
   }
   if (service->claim == claim->name) {
     session.out << fmt::format("service {} names claim {} already\n", service->name, claim->name);

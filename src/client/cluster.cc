@@ -12,6 +12,8 @@
 namespace client {
 namespace {
 
+constexpr kube::Resource k_events{"", "v1", "events", "Event", true};
+
 Identity identity_of(const json::object& object) {
   Identity id;
   id.ns = text_at(object, {"metadata", "namespace"});
@@ -186,6 +188,31 @@ std::vector<Service> services_of(const Session& session, std::string_view claim)
     if (service.claim == claim) services.push_back(std::move(service));
   }
   return services;
+}
+
+std::map<std::string, std::string> service_warnings(const Session& session, const std::string& ns,
+                                                    std::string_view name) {
+  std::string selector = "involvedObject.kind=Service";
+  if (!name.empty()) selector += fmt::format(",involvedObject.name={}", name);
+  std::map<std::string, std::string> texts;
+  std::map<std::string, std::pair<bool, std::string>> latest;
+  const auto events = session.list(k_events, ns, {{"fieldSelector", selector}});
+  if (!events) return texts;
+  for (const json::object& event : *events) {
+    if (text_at(event, {"type"}) != "Warning") continue;
+    const std::string uid(text_at(event, {"involvedObject", "uid"}));
+    std::string when;
+    for (const std::string_view field : {"lastTimestamp", "eventTime", "firstTimestamp"}) {
+      if (when.empty()) when = text_at(event, {field});
+    }
+    // MetalLB warns about every Service that it cannot serve yet; a driver knows better what it waits for.
+    const bool is_own = text_at(event, {"source", "component"}) != "metallb-controller";
+    const std::pair rank(is_own, when);
+    if (rank < latest[uid]) continue;
+    latest[uid] = rank;
+    texts[uid] = fmt::format("{}: {}", text_at(event, {"reason"}), text_at(event, {"message"}));
+  }
+  return texts;
 }
 
 std::string seconds_text(base::Duration time) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -81,6 +82,11 @@ std::optional<Service> need_service(const Session& session, std::string_view nam
 
 // Services of the namespace that name the claim; nothing where Services may not be listed.
 std::vector<Service> services_of(const Session& session, std::string_view claim);
+
+// The latest warning about each Service of the namespace ("" is all of them), "Reason: message" by the Service's uid.
+// Nothing where events may not be listed. `name` narrows it to Services of that name.
+std::map<std::string, std::string> service_warnings(const Session& session, const std::string& ns,
+                                                    std::string_view name = {});
 
 // "0.4 s", for telling how long something took.
 std::string seconds_text(base::Duration time);

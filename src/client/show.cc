@@ -27,20 +27,27 @@ ServicesByClaim services_by_claim(const Session& session, const std::string& pla
   return out;
 }
 
-std::string attachment(const Claim& claim, const ServicesByClaim& services) {
+using Warnings = std::map<std::string, std::string>;
+
+// "web", "web (waits: FamilyMismatch)", "web, web2 (waits: AssociationRejected)".
+std::string attachment(const Claim& claim, const ServicesByClaim& services, const Warnings& warnings) {
   std::string out;
   const auto [begin, end] = services.equal_range({claim.ns, claim.name});
   for (auto it = begin; it != end; ++it) {
     const Service& service = it->second;
     const bool shows =
         std::ranges::any_of(claim.addresses, [&](const Reported& r) { return service.shows(r.address); });
-    out += (out.empty() ? "" : ", ") + service.name + (shows ? "" : " (waits)");
+    out += (out.empty() ? "" : ", ") + service.name;
+    if (shows) continue;
+    const auto warning = warnings.find(service.uid);
+    const std::string why = warning == warnings.end() ? "" : warning->second.substr(0, warning->second.find(':'));
+    out += why.empty() ? " (waits)" : fmt::format(" (waits: {})", harmless(why));
   }
   return out;
 }
 
 void describe_claim(const Session& session, const Claim& claim, const ServicesByClaim& services) {
-  const std::string attached = attachment(claim, services);
+  const std::string attached = attachment(claim, services, service_warnings(session, claim.ns));
   session.out << fmt::format("Claim:      {}/{}, {}\n", claim.ns, claim.name, claim.phase);
   session.out << fmt::format("Class:      {}\n", claim.class_name);
   session.out << fmt::format("Service:    {}\n", attached.empty() ? "none: reserved, and shown by nobody" : attached);
@@ -78,6 +85,19 @@ std::string class_around(const Session& session, const base::IpAddress& wanted) 
       const auto prefix = base::IpPrefix::parse(to_plain(range), true);
       if (prefix && prefix->range().contains(wanted)) return std::string(text_at(item, {"metadata", "name"}));
     }
+  }
+  return {};
+}
+
+// "tenant-a/web", the Service that shows the address; "" where there is none or they may not be listed.
+std::string user_of(const Session& session, const base::IpAddress& wanted) {
+  const auto items = session.list(service_kind, {});
+  if (!items) return {};
+  for (const json::object& item : *items) {
+    const Service service = service_of(item);
+    const bool shows = std::ranges::any_of(
+        service.ingress, [&](const std::string& text) { return base::IpAddress::parse(text) == wanted; });
+    if (shows) return fmt::format("{}/{}", service.ns, service.name);
   }
   return {};
 }
@@ -148,6 +168,7 @@ int list(const Session& session) {
   }
   bool known = false;
   const auto services = services_by_claim(session, place, known);
+  const Warnings warnings = service_warnings(session, place);
   std::vector<Claim> claims;
   for (const json::object& item : *items) claims.push_back(claim_of(item));
   const bool reasons = std::ranges::any_of(claims, [](const Claim& claim) { return !claim.reason.empty(); });
@@ -160,7 +181,7 @@ int list(const Session& session) {
                    claim.deleting ? "Deleting" : claim.phase,
                    claim.class_name.empty() ? claim.wanted_class : claim.class_name,
                    claim.texts(),
-                   known ? attachment(claim, services) : "?",
+                   known ? attachment(claim, services, warnings) : "?",
                    age_of(claim.created, session.server.wall())};
     if (reasons) row.push_back(claim.reason);
     if (place.empty()) row.insert(row.begin(), claim.ns);
@@ -194,6 +215,12 @@ int who(const Session& session, const std::string& text) {
   if (object) {
     describe_address(session, address_of(*object));
     return k_done;
+  }
+  if (const std::string user = user_of(session, *wanted); !user.empty()) {
+    return session.fail(
+        fmt::format("{} belongs to nobody: there is no IPAddress for it. Service {} shows it, so no claim gets it "
+                    "until that is over",
+                    wanted->to_string(), user));
   }
   const std::string source = class_around(session, *wanted);
   return session.fail(

@@ -141,7 +141,7 @@ TEST_F(ProductTest, AttachTakesNothingFromAnotherService) {
   const Outcome taken = world.run("attach web web2");
   EXPECT_EQ(taken.status, 1);
   EXPECT_THAT(taken.err,
-              HasSubstr("claim web is attached to service web; move it: kubectl-address move web web2 -n default"));
+              HasSubstr("service web has the address of claim web; move it: kubectl-address move web web2 -n default"));
   const Outcome second = world.run("attach other web");
   EXPECT_EQ(second.status, 1);
   EXPECT_THAT(second.err,
@@ -279,9 +279,34 @@ TEST_F(ProductTest, WhoTellsAllToThoseWhoMayKnow) {
       free.err,
       HasSubstr("203.0.113.5 belongs to nobody: there is no IPAddress for it; a claim of class public may get it"));
   EXPECT_THAT(world.run("who 192.0.2.1").err, HasSubstr("and no class that covers it"));
+  world.have(
+      "apiVersion: v1\nkind: Service\nmetadata: {name: pirate, namespace: default, annotations: "
+      "{metallb.io/loadBalancerIPs: 203.0.113.5}}\n"
+      "spec: {type: LoadBalancer, ports: [{port: 80}]}\n");
+  world.let_pass(std::chrono::seconds(2));
+  EXPECT_THAT(world.run("who 203.0.113.5").err,
+              HasSubstr("Service default/pirate shows it, so no claim gets it until that is over"));
   const Outcome text = world.run("who web");
   EXPECT_EQ(text.status, 2);
   EXPECT_THAT(text.err, HasSubstr("\"web\" is no IP address"));
+}
+
+TEST_F(ProductTest, ListSaysWhyAServiceWaits) {
+  world.have_class();
+  world.have_service("web");
+  world.have_service("second");
+  world.ok("claim web");
+  world.ok("attach web web");
+  world.ok("annotate service second local.sdn.cozystack.io/ip-address-claim=web");
+  world.let_pass(std::chrono::seconds(2));
+  EXPECT_THAT(world.ok("list"), HasSubstr("second (waits: AssociationRejected), web "));
+  world.ok("detach web --wait=false");
+  world.have_service("third");
+  world.have_service("six", "LoadBalancer", "IPv6");
+  world.ok("claim lone");
+  world.ok("annotate service six local.sdn.cozystack.io/ip-address-claim=lone");
+  world.let_pass(std::chrono::seconds(2));
+  EXPECT_THAT(world.run("attach lone third").err, HasSubstr("service six waits for claim lone; move it"));
 }
 
 TEST_F(ProductTest, WhoTellsTenantsOfTheirOwnNamespaceOnly) {
