@@ -160,10 +160,11 @@ void AddressPass::clear_association() {
   if (!letting_go) return;
   // A restored Service is being taken up: the ledger knows first.
   if (service_ != nullptr && return_of(view_, context_.options, *service_) != Return::none) return;
-  if (service_ != nullptr && carries_our_keys(*service_) && !is_copy(*service_) &&
-      !is_unrelated(view_, context_.options, *service_, ip_)) {
-    return;
-  }
+  const bool relates =
+      service_ != nullptr && !is_copy(*service_) && !is_unrelated(view_, context_.options, *service_, ip_);
+  if (relates && (carries_our_keys(*service_) || draws_from_pool_of(*service_, address_))) return;
+  // As long as it shows the address the ledger says so: else nobody would answer if its owner put the pool back.
+  if (shown_ && !is_copy(*service_)) return;
   if ((!holds_.landed(ip_) || shown_) && lasted < context_.options.detach_timeout) {
     return plan_.then_look_after(context_.options.detach_timeout - lasted);
   }

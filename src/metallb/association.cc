@@ -157,6 +157,10 @@ bool carries_our_keys(const api::Service& service) {
          service.meta.has_finalizer(api::metallb::attached);
 }
 
+bool draws_from_pool_of(const api::Service& service, const api::IPAddress& address) {
+  return pinned(service).empty() && pool_of(service) == pool_name(address.className);
+}
+
 bool has_let_go(const api::Service& service) {
   return !carries_our_keys(service) && service.meta.annotations.get(api::metallb::pool) == api::metallb::awaiting_pool;
 }

@@ -34,6 +34,9 @@ bool is_copy(const api::Service& service);
 bool is_pin_ours(const api::Service& service);
 // Anything that only we write: marker, finalizer, service-uid.
 bool carries_our_keys(const api::Service& service);
+// It names this address's pool without a pin: MetalLB gives it whatever is free there, which no claim has. Whoever
+// strips our keys can leave that behind.
+bool draws_from_pool_of(const api::Service& service, const api::IPAddress& address);
 // The write is done that makes MetalLB take its addresses off it.
 bool has_let_go(const api::Service& service);
 // Our pin write is done: from then on MetalLB may give it the address.

@@ -24,12 +24,17 @@ namespace json = boost::json;
 
 }  // namespace
 
-// Rid of all that is ours by somebody else, it still shows what the ledger says it has: MetalLB leaves it that.
+// Rid of our keys by somebody else, it still shows what the ledger says it has, which MetalLB leaves it, or would draw
+// from that pool.
 bool ServicePass::keeps_what_it_must_not() {
-  return !has_let_go(service_) && std::ranges::any_of(mine_, [&](const auto* address) {
-    const auto ip = value_of(*address);
-    return ip && shows(service_, *ip);
-  });
+  return !has_let_go(service_) && (draws_from_pool() || std::ranges::any_of(mine_, [&](const auto* address) {
+                                     const auto ip = value_of(*address);
+                                     return ip && shows(service_, *ip);
+                                   }));
+}
+
+bool ServicePass::draws_from_pool() {
+  return std::ranges::any_of(mine_, [&](const auto* address) { return draws_from_pool_of(service_, *address); });
 }
 
 // Addresses of the ledger that MetalLB may have given to the Service.
@@ -119,18 +124,21 @@ void ServicePass::release(bool shows_ours, bool may_stay) {
   const bool stays = may_stay && shows_ours && service_.meta.deleting && !handoff_key(service_).empty();
   const kube::StringMap& current = service_.meta.annotations;
   const bool wrote_pin = current.get(api::metallb::pinned) == "true";
+  const bool wrote_pool = wrote_pin || draws_from_pool();
   json::object annotations;
   if (wrote_pin && current.contains(api::metallb::pin)) annotations[api::metallb::pin] = nullptr;
   for (const std::string_view key : {api::metallb::pinned, api::metallb::service_uid, api::metallb::touched}) {
     if (current.contains(key)) annotations[key] = nullptr;
   }
   if (!handoff_key(service_).empty()) annotations[api::metallb::sharing_key] = nullptr;
-  if ((wrote_pin || shows_ours) && service_.type == "LoadBalancer") {
+  if ((wrote_pool || shows_ours) && service_.type == "LoadBalancer") {
     if (current.get(api::metallb::pool) != api::metallb::awaiting_pool)
       annotations[api::metallb::pool] = api::metallb::awaiting_pool;
-  } else if (wrote_pin && current.contains(api::metallb::pool)) {
+  } else if (wrote_pool && current.contains(api::metallb::pool)) {
     annotations[api::metallb::pool] = nullptr;
   }
+  // Whoever puts the pool back again and again is not answered at once each time.
+  if (!carries_our_keys(service_) && !draw_repair()) return;
   json::object metadata;
   if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
   if (service_.meta.has_finalizer(api::metallb::attached) && !stays) {

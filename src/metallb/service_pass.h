@@ -67,12 +67,13 @@ class ServicePass {
   };
   Joint joint_with_holds(const Addresses& wanted);
   void keep_pin(const Addresses& wanted, bool partial);
-  bool draw(const std::string& bucket, int burst, base::Duration refill);
+  bool draw_repair();
   void touch_pin(bool keeps);
   void drop_key(bool keeps);
 
   // --- service_letting_go.cc ---
   bool keeps_what_it_must_not();
+  bool draws_from_pool();
   Addresses at_risk();
   bool is_hold_ready(const api::IPAddress& address, bool ask);
   bool may_share(const api::IPAddress& address);

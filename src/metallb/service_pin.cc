@@ -87,7 +87,7 @@ void ServicePass::keep_pin(const Addresses& wanted, bool partial) {
   if (!protected_already) metadata["finalizers"] = kube::with_finalizer(service_.meta, api::metallb::attached);
   if (metadata.empty()) return;
   const bool repair = protected_already || shows(service_, *value_of(*wanted.front()));
-  if (repair && !draw("repair", k_repair_burst, k_repair_refill)) return;
+  if (repair && !draw_repair()) return;
   plan_.writes.push_back(
       kube::patch(services(), service_, {{"metadata", std::move(metadata)}}, repair ? "attach-repair" : "attach-pin"));
   if (!repair) {
@@ -96,8 +96,9 @@ void ServicePass::keep_pin(const Addresses& wanted, bool partial) {
   }
 }
 
-bool ServicePass::draw(const std::string& bucket, int burst, base::Duration refill) {
-  const base::Duration wait = view_.throttle(bucket, burst, refill);
+bool ServicePass::draw_repair() {
+  const std::string bucket = "repair";
+  const base::Duration wait = view_.throttle(bucket, k_repair_burst, k_repair_refill);
   if (wait > base::Duration::zero()) {
     plan_.then_look_after(wait);
     return false;
