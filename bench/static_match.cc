@@ -17,7 +17,7 @@
 #include "base/ip.h"
 #include "batch.h"
 #include "connect.h"
-#include "phase_watch.h"
+#include "object_watch.h"
 #include "scenarios/audit.h"
 #include "scenarios/child.h"
 #include "usage.h"
@@ -84,7 +84,7 @@ class Benchmark {
       measure("cold: all stored first, then the controller starts");
     } else {
       start_controller();
-      bench::PhaseWatch available(reactor_, *transport_, addresses().collection_path(), "Available");
+      bench::ObjectWatch available(reactor_, *transport_, addresses().collection_path(), bench::in_phase("Available"));
       require(available.wait(options_.count, minutes(10)),
               "the addresses did not become Available: " + available.why());
       measure("claims created at once");
@@ -154,7 +154,7 @@ class Benchmark {
     const base::Duration cpu = bench::cpu_of(controller_->pid());
     const base::MonoTime start = reactor_.now();
     {
-      bench::PhaseWatch bound(reactor_, *transport_, claims().collection_path("bench"), "Bound");
+      bench::ObjectWatch bound(reactor_, *transport_, claims().collection_path("bench"), bench::in_phase("Bound"));
       if (!options_.cold) create_claims();
       require(bound.wait(options_.count, minutes(20)), "the claims did not become Bound: " + bound.why());
     }
@@ -177,7 +177,7 @@ class Benchmark {
   }
 
   void settle_addresses() {
-    bench::PhaseWatch bound(reactor_, *transport_, addresses().collection_path(), "Bound");
+    bench::ObjectWatch bound(reactor_, *transport_, addresses().collection_path(), bench::in_phase("Bound"));
     require(bound.wait(options_.count, minutes(5)), "the addresses did not become Bound: " + bound.why());
   }
 
@@ -194,7 +194,7 @@ class Benchmark {
           claims(), "bench",
           {{"metadata", object{{"name", "probe"}, {"namespace", "bench"}}}, {"spec", object{{"className", "bench"}}}});
     });
-    bench::PhaseWatch pending(reactor_, *transport_, claims().collection_path("bench"), "Pending");
+    bench::ObjectWatch pending(reactor_, *transport_, claims().collection_path("bench"), bench::in_phase("Pending"));
     require(pending.wait(1, minutes(5)), "the restarted controller did not answer: " + pending.why());
     fmt::print(
         "restart over {} settled objects: one more claim answered after {:.2f} s; all writes since, its two "

@@ -21,6 +21,11 @@ namespace {
 
 // Requests of one pass: a gap never waits longer than for these.
 constexpr std::size_t k_batch = 32;
+// Unassigned placeholders of one class and family. MetalLB serves one Service after the other: more of them would not
+// be served sooner, but would keep gaps and other classes waiting.
+constexpr std::size_t k_window = 64;
+// From here on it is for the others that MetalLB lets one wait, and making it look again would only add to its work.
+constexpr std::size_t k_crowd = 16;
 // Passes in a row that failed before the claims are told: each of them writes its status then.
 constexpr int k_failures_to_report = 3;
 // While claims wait and gaps are wanted only by those whose last one got nowhere, the two take turns of this length.
@@ -77,14 +82,19 @@ class PoolPass {
   void allocate() {
     const ServedClass served = served_class(view_, context_, pool_.class_name);
     if (!served.valid() || !served.parameters().serves(pool_.family)) return;
-    if (!has_pool()) return say(reason::pool_missing);
+    if (!has_pool()) return say(queue_bucket(pool_.class_name, pool_.family), reason::pool_missing);
     const std::int64_t free = free_addresses(served.parameters());
-    const auto allowed = static_cast<std::size_t>(std::max<std::int64_t>(1, free));
-    create_for_oldest(allowed);
-    say(is_refused() ? k_supply_refused
-        : is_full()  ? reason::placeholder_limit
-        : free > 0   ? k_supply_free
-                     : k_supply_exhausted);
+    const auto allowed = static_cast<std::size_t>(std::clamp<std::int64_t>(free, 1, k_window));
+    const bool all_have_a_place = create_for_oldest(allowed);
+    // What comes free goes to the oldest: for all behind those that it suffices for, nothing has changed.
+    const bool suffices = all_have_a_place || free > static_cast<std::int64_t>(allowed);
+    say(queue_bucket(pool_.class_name, pool_.family), is_refused()           ? k_supply_refused
+                                                      : is_full()            ? reason::placeholder_limit
+                                                      : free > 0 && suffices ? k_supply_free
+                                                                             : k_supply_exhausted);
+    say(supply_bucket(pool_.class_name, pool_.family), free <= 0                       ? k_supply_exhausted
+                                                       : unassigned_.size() >= k_crowd ? k_supply_crowded
+                                                                                       : k_supply_free);
     take_back_excess(allowed);
   }
 
@@ -96,8 +106,8 @@ class PoolPass {
     return refusal && view_.failures() >= k_failures_to_report && !plan_.writes.empty();
   }
 
-  void say(std::string_view supply) {
-    plan_.facts.push_back({supply_bucket(pool_.class_name, pool_.family), "", std::string(supply), {}});
+  void say(std::string bucket, std::string_view state) {
+    plan_.facts.push_back({std::move(bucket), "", std::string(state), {}});
   }
 
   bool has_pool() {
@@ -112,17 +122,19 @@ class PoolPass {
     return total - static_cast<std::int64_t>(in_ledger + drawn);
   }
 
-  void create_for_oldest(std::size_t allowed) {
+  // True if all that want one are among those that may have one.
+  bool create_for_oldest(std::size_t allowed) {
     const auto* home = view_.get<api::Namespace>(context_.options.placeholder_namespace);
-    if (home == nullptr || home->meta.deleting || home->phase == "Terminating") return;
-    if (is_full()) return;
+    const bool possible = home != nullptr && !home->meta.deleting && home->phase != "Terminating" && !is_full();
     std::size_t place = 0;
     view_.each_fact(wants_bucket(pool_.class_name, pool_.family),
                     [&](std::string_view, const kube::FactBucket::Value& want) {
-                      if (place++ >= allowed || plan_.writes.size() >= k_batch) return false;
-                      if (want.value == k_want_new) create_for(want.publisher);
+                      if (place++ >= allowed) return false;
+                      if (possible && want.value == k_want_new && plan_.writes.size() < k_batch)
+                        create_for(want.publisher);
                       return true;
                     });
+    return place <= allowed;
   }
 
   // Every placeholder costs a ClusterIP. The limit may be passed by one batch.

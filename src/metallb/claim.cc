@@ -27,8 +27,11 @@ namespace {
 namespace json = boost::json;
 using std::chrono::seconds;
 
-// How long a claim may wait for its turn before it says so: longer than the straight path takes.
+// How long a claim may wait before it says why: longer than the straight path takes.
 constexpr base::Duration k_turn_patience = seconds(2);
+// A wait that is only for one's turn ends by itself, and a thousand claims that say so are as many writes that
+// everybody waits for.
+constexpr base::Duration k_queue_patience = seconds(15);
 // A placeholder that was given what it must not keep is replaced at this pace.
 constexpr int k_replace_burst = 3;
 constexpr base::Duration k_replace_refill = seconds(30);
@@ -213,9 +216,9 @@ class ClaimPass {
                            pool_key(claim_->status_className, family)});
   }
 
-  std::string supply(base::Family family) {
+  std::string state_in(const std::string& bucket) {
     std::string state;
-    view_.each_fact(supply_bucket(claim_->status_className, family), [&](std::string_view, const auto& fact) {
+    view_.each_fact(bucket, [&](std::string_view, const auto& fact) {
       state = fact.value;
       return false;
     });
@@ -233,7 +236,7 @@ class ClaimPass {
 
   void wait_for_turn(base::Family family) {
     if (!lasts(wait_name("turn", family), k_turn_patience)) return;
-    const std::string state = supply(family);
+    const std::string state = state_in(queue_bucket(claim_->status_className, family));
     if (state == k_supply_exhausted) return exhausted(family);
     if (state == reason::pool_missing) {
       Trouble trouble = why_no_pool(*class_.object);
@@ -249,16 +252,19 @@ class ClaimPass {
                       "the driver holds as many placeholders as it may (--max-placeholders): an administrator "
                       "has to raise the limit, or addresses have to be given up");
     }
+    if (!lasts(wait_name("turn", family), k_queue_patience)) return;
     complain(reason::queued, "waits for its turn among the claims of class " + claim_->status_className);
   }
 
   void wait_for_backend(base::Family family, const api::Service& placeholder) {
     const std::string name = wait_name("backend", family);
-    if (supply(family) == k_supply_exhausted) {
+    const std::string state = state_in(supply_bucket(claim_->status_className, family));
+    if (state == k_supply_exhausted) {
       if (lasts(name, k_turn_patience)) exhausted(family);
       return;
     }
     const bool silent = lasts(name, context_.options.backend_patience);
+    if (state == k_supply_crowded && !silent) return;
     // What counts for a touch is how long something has been there to be given.
     const std::string served = wait_name("served", family);
     waits_.push_back(served);

@@ -118,6 +118,10 @@ std::string supply_bucket(std::string_view class_name, base::Family family) {
   return bucket("supply", class_name, family);
 }
 
+std::string queue_bucket(std::string_view class_name, base::Family family) {
+  return bucket("queue", class_name, family);
+}
+
 kube::Fact gap_fact(std::string_view class_name, base::Family family, bool patient) {
   return {gaps_bucket(class_name, family), "", std::string(patient ? k_gap_patient : ""), pool_key(class_name, family)};
 }

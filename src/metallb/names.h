@@ -54,11 +54,12 @@ kube::Key address_key(std::string_view name);
 // Fact buckets of one class and family (driver design §4). Claims without an assigned placeholder publish `wants`, in
 // age order, and whether they have an unassigned one. Whoever wants to open a gap, or sees one open, publishes `gaps`.
 // The pool's key answers with `opened` once no unassigned placeholder exists, and creates none while there is a gap.
-// `supply` says whether addresses are left.
+// `supply` tells those who have a placeholder whether addresses are left; `queue` tells those who have none why.
 std::string wants_bucket(std::string_view class_name, base::Family family);
 std::string gaps_bucket(std::string_view class_name, base::Family family);
 std::string opened_bucket(std::string_view class_name, base::Family family);
 std::string supply_bucket(std::string_view class_name, base::Family family);
+std::string queue_bucket(std::string_view class_name, base::Family family);
 // Addresses of the class that MetalLB gives to nobody although somebody waits for them: text of the address, in order.
 std::string forgotten_bucket(std::string_view class_name);
 // One that the class has taken out of its pool for a moment, to make MetalLB give it up.
@@ -68,6 +69,7 @@ std::string letting_go_bucket(std::string_view ns, std::string_view service);
 inline constexpr std::string_view k_want_new = "new";
 inline constexpr std::string_view k_want_placed = "placed";
 inline constexpr std::string_view k_supply_free = "free";
+inline constexpr std::string_view k_supply_crowded = "crowded";  // free, and many wait for MetalLB
 inline constexpr std::string_view k_supply_exhausted = "exhausted";
 inline constexpr std::string_view k_supply_refused = "refused";
 

@@ -48,14 +48,51 @@ TEST_F(AllocationTest, OneWaitsWhenNothingIsFree) {
   EXPECT_EQ(provisioning("b"), "False/Exhausted");
 }
 
-TEST_F(AllocationTest, WhoeverMustQueueSaysSo) {
+// What is free is for those before it.
+TEST_F(AllocationTest, WhoeverIsLeftWithNothingSaysSo) {
   use_small_class();
   for (const char* name : {"a", "b", "c"}) put_claim(name);
   settle();
   settle_after(seconds(1));
   EXPECT_EQ(provisioning("c"), "");
   settle_after(seconds(2));
-  EXPECT_EQ(provisioning("c"), "False/Queued");
+  EXPECT_EQ(provisioning("c"), "False/Exhausted");
+}
+
+// A crowd's place in the queue is worth a write for each only if it lasts, and what MetalLB has not got to yet is no
+// reason to make it look again.
+TEST_F(AllocationTest, ACrowdIsServedInPortionsAndWritesNothingWhileItMoves) {
+  put_class("public", R"("parameters":{"addresses":["203.0.113.0/24"]})");
+  for (int i = 0; i < 100; ++i) put_claim(fmt::format("c{:02}", i));
+  settle();
+  ASSERT_EQ(placeholders().size(), 64U);
+  EXPECT_EQ(placeholders().back(), "iad-uid-c63-v4");
+  EXPECT_EQ(settle_after(seconds(9)), 0);
+  settle_after(seconds(7));
+  EXPECT_EQ(provisioning("c64"), "False/Queued");
+}
+
+// Freed addresses go to the oldest. To all behind them nothing has happened: they have nothing to write.
+TEST_F(AllocationTest, AFreedAddressWakesOneOfAHundred) {
+  use_small_class();
+  put_address("203.0.113.1", "");
+  put_hold("203.0.113.1");
+  put_address("203.0.113.2", "");
+  put_hold("203.0.113.2");
+  for (int i = 0; i < 100; ++i) put_claim(fmt::format("c{:02}", i));
+  settle();
+  settle_after(seconds(3));
+  settle_after(seconds(3));
+  ASSERT_EQ(provisioning("c99"), "False/Exhausted");
+  ASSERT_NE(drawn("c00"), nullptr);
+  world.vanish<api::IPAddress>("", name_of("203.0.113.2"));
+  world.vanish<api::Service>(k_home, hold_name(name_of("203.0.113.2")));
+  settle();
+  const int before = world.writes;
+  assign_home("iad-uid-c00-v4", "203.0.113.2");
+  world.settle_all();
+  EXPECT_LE(world.writes - before, 5);  // address, label, class status; the next one's placeholder
+  EXPECT_NE(drawn("c01"), nullptr);
 }
 
 TEST_F(AllocationTest, AFreedAddressLetsTheNextOneIn) {
@@ -146,8 +183,10 @@ TEST_F(AllocationTest, NothingIsCreatedWhileAGapIsOpenAndAllIsAfterwards) {
   put_claim();
   settle();
   EXPECT_THAT(placeholders(), IsEmpty());
-  world.advance(seconds(5));
-  world.settle(claim_key("tenant-a", "web"));
+  for (int i = 0; i < 2; ++i) {
+    world.advance(seconds(8));
+    world.settle(claim_key("tenant-a", "web"));
+  }
   EXPECT_EQ(provisioning(), "False/Queued");
   end_gap();
   settle();

@@ -408,7 +408,7 @@ TEST_P(RefusedPlaceholderTest, IsSaidWhenItLasts) {
   plan(pool);
   world.advance(seconds(3));
   plan(claim);
-  world.advance(seconds(3));
+  world.advance(seconds(15));
   world.execute(plan(claim));
   EXPECT_EQ(provisioning(), GetParam().told ? "False/PlaceholderRefused" : "False/Queued");
 }
@@ -432,7 +432,7 @@ TEST_F(ClaimTest, WithoutAnythingToAskForNothingIsRefused) {
   plan(claim_key("tenant-a", "web"));
   world.advance(seconds(3));
   world.execute(plan(claim_key("tenant-a", "web")));
-  EXPECT_EQ(provisioning(), "False/Queued");
+  EXPECT_EQ(provisioning(), "False/Exhausted");
 }
 
 // Driver design §4: the half that is there may be of another class than the one the core has resolved so far.
