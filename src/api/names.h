@@ -49,6 +49,8 @@ inline constexpr std::string_view class_label = "metallb.drivers.local.sdn.cozys
 // On what is rendered for a class: its parameters.advertise as JSON, for when the class is gone and addresses are not.
 inline constexpr std::string_view advertise = "metallb.drivers.local.sdn.cozystack.io/advertise";
 // How often the driver has made MetalLB look at this Service again. Only that it changes matters.
+// Condition of an address.
+inline constexpr std::string_view service_refused = "metallb.drivers.local.sdn.cozystack.io/ServiceRefused";
 inline constexpr std::string_view touched = "metallb.drivers.local.sdn.cozystack.io/touched";
 inline constexpr std::string_view awaiting_pool = "iad-awaiting-claim";
 

@@ -49,6 +49,7 @@ kube::Plan AddressPass::live() {
   if (was_never_promised()) return std::move(plan_);
   if (!is_senior(view_, address_)) {
     reserve(false, reason::duplicate, "another IPAddress object stands for this address");
+    say_who_is_refused();
     write_address();
     return std::move(plan_);
   }
@@ -74,6 +75,7 @@ kube::Plan AddressPass::live() {
   clear_association();
   reserve_while_unheld();
   judge_phase();
+  say_who_is_refused();
   write_address();
   return std::move(plan_);
 }
@@ -164,7 +166,8 @@ void AddressPass::clear_association() {
       service_ != nullptr && !is_copy(*service_) && !is_unrelated(view_, context_.options, *service_, ip_);
   if (relates && (carries_our_keys(*service_) || draws_from_pool_of(*service_, address_))) return;
   // As long as it shows the address the ledger says so: else nobody would answer if its owner put the pool back.
-  if (shown_ && !is_copy(*service_)) return;
+  // Where MetalLB is not the one who shows it, nobody would ever take it off.
+  if (shown_ && !is_copy(*service_) && is_served_by_metallb(context_.options, *service_)) return;
   if ((!holds_.landed(ip_) || shown_) && lasted < context_.options.detach_timeout) {
     return plan_.then_look_after(context_.options.detach_timeout - lasted);
   }
@@ -225,15 +228,13 @@ void AddressPass::say_that_it_is_unheld() {
 }
 
 void AddressPass::reserve(bool held, std::string_view why, std::string message) {
-  if (as_made_) return;
-  auto list = api::updated_conditions(address_.conditions,
-                                      {{api::condition::reserved, held ? "True" : "False", why, std::move(message)}},
-                                      address_.meta.generation, view_.wall_text());
-  if (list) {
-    status_["conditions"] = std::move(*list);
-  } else {
-    status_.erase("conditions");
-  }
+  if (!as_made_) say({api::condition::reserved, held ? "True" : "False", why, std::move(message)});
+}
+
+// The last word about a condition counts.
+void AddressPass::say(api::Saying saying) {
+  std::erase_if(sayings_, [&](const api::Saying& earlier) { return earlier.type == saying.type; });
+  sayings_.push_back(std::move(saying));
 }
 
 void AddressPass::tell(kube::Ref regarding, const std::string& uid, std::string_view reason, std::string note) {
@@ -247,6 +248,10 @@ void AddressPass::tell_once(kube::Ref regarding, const std::string& uid, std::st
 // One write on one object: its status first, since `Reserved` must be there before the core sees our finalizer.
 void AddressPass::write_address() {
   if (is_busy()) return;
+  if (auto list = api::updated_conditions(address_.conditions, sayings_, address_.meta.generation, view_.wall_text(),
+                                          withdrawn_)) {
+    status_["conditions"] = std::move(*list);
+  }
   if (!status_.empty()) {
     plan_.writes.push_back(
         kube::patch_status(resource(), address_, {{"status", std::move(status_)}}, "address-status"));

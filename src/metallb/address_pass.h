@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/builtin.h"
+#include "api/conditions.h"
 #include "api/ipam.h"
 #include "base/ip.h"
 #include "kube/plan.h"
@@ -42,6 +43,7 @@ class AddressPass {
   void say_that_it_is_unheld();
   bool is_secured() const { return holds_.landed(ip_) || (attached_ && shown_); }
   void reserve(bool held, std::string_view why, std::string message);
+  void say(api::Saying saying);
   // Rides on the status, if that is written; or sent once for each Service, whatever else happens.
   void tell(kube::Ref regarding, const std::string& uid, std::string_view reason, std::string note);
   void tell_once(kube::Ref regarding, const std::string& uid, std::string_view reason, std::string note);
@@ -49,6 +51,10 @@ class AddressPass {
   bool is_workload_letting_go();
   const api::IPAddress* heir();
   bool is_left_to(const api::IPAddress& heir);
+
+  // --- address_refusals.cc ---
+  // Driver design §6: a Service names the claim and is refused its addresses.
+  void say_who_is_refused();
 
   // --- address_conflict.cc ---
   // Driver design §7: phases Conflict and Lost, in and out.
@@ -115,6 +121,8 @@ class AddressPass {
   base::Duration released_{};           // for so long it is handed over and without a hold
   base::Duration unlanded_{};           // for so long the hold could have had the address and has not
   boost::json::object status_;
+  std::vector<api::Saying> sayings_;  // what becomes of the conditions in it
+  std::vector<std::string_view> withdrawn_;
   std::vector<kube::EventNote> notes_;  // ride on the status
   kube::Plan plan_;
 };

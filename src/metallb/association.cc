@@ -1,30 +1,17 @@
 #include "metallb/association.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "api/names.h"
 #include "metallb/indexes.h"
 #include "metallb/ledger.h"
 #include "metallb/placeholder.h"
-#include "metallb/reasons.h"
 #include "metallb/rendering.h"
-#include "metallb/sharing.h"
 
 namespace metallb {
 namespace {
 
 using Addresses = std::vector<const api::IPAddress*>;
-
-std::string families_text(const std::vector<base::Family>& families) {
-  std::string text;
-  for (const base::Family family : families) {
-    if (!text.empty()) text += " and ";
-    text += base::to_string(family);
-  }
-  return text.empty() ? "no family" : text;
-}
 
 bool may_keep_one(kube::View& view, const api::Service& service, const api::IPAddress& address) {
   if (!address.claimRef || address.claimRef->ns != service.meta.ns) return false;
@@ -39,82 +26,6 @@ bool may_keep_one(kube::View& view, const api::Service& service, const api::IPAd
 bool has(const api::Service& service, const base::IpAddress& ip) {
   const auto ips = pinned(service);
   return std::ranges::find(ips, ip) != ips.end() || shows(service, ip);
-}
-
-std::expected<Addresses, Refusal> matching_half(kube::View& view, const api::Service& service,
-                                                const api::IPAddressClaim& claim) {
-  const Halves halves = counted(view, claim);
-  const std::vector<base::Family> families = cluster_families(service);
-  Addresses chosen;
-  for (const base::Family family : families) {
-    if (halves.of(family) != nullptr) chosen.push_back(halves.of(family));
-  }
-  if (!families.empty() && chosen.size() == families.size()) return chosen;
-  std::vector<base::Family> has;
-  for (const base::Family family : {base::Family::v4, base::Family::v6}) {
-    if (halves.of(family) != nullptr) has.push_back(family);
-  }
-  return std::unexpected(Refusal{
-      reason::family_mismatch,
-      fmt::format(
-          "the Service has cluster IPs of {}, claim {} has addresses of {}: set ipFamilies and ipFamilyPolicy to "
-          "match, or use a claim of family {}",
-          families_text(families), claim.meta.name, families_text(has),
-          families.size() == 2 ? "Dual" : families_text(families))});
-}
-
-std::vector<base::IpAddress> parsed_pin(const std::string& text) {
-  api::Service probe;
-  probe.meta.annotations.set(std::string(api::metallb::pin), text);
-  return pinned(probe);
-}
-
-bool is_same_set(std::vector<base::IpAddress> ips, const Addresses& addresses) {
-  std::vector<base::IpAddress> wanted;
-  for (const auto* address : addresses) {
-    if (const auto value = value_of(*address)) wanted.push_back(*value);
-  }
-  std::ranges::sort(ips);
-  std::ranges::sort(wanted);
-  return ips == wanted;
-}
-
-std::optional<Refusal> pool_refusal(const api::Service& service, std::string_view pool) {
-  for (const std::string_view key : {api::metallb::pool, api::metallb::old_pool}) {
-    if (key == api::metallb::pool && is_pin_ours(service)) continue;
-    const std::string_view named = service.meta.annotations.get(key);
-    if (named.empty() || named == pool || named == api::metallb::awaiting_pool) continue;
-    return Refusal{reason::pool_conflict,
-                   fmt::format("annotation {} names pool {}, the claim's address is in {}: remove the annotation", key,
-                               named, pool)};
-  }
-  return std::nullopt;
-}
-
-std::optional<Refusal> pin_refusal(const api::Service& service, const Addresses& chosen) {
-  for (const std::string_view key : {api::metallb::pin, api::metallb::old_pin}) {
-    if (key == api::metallb::pin && is_pin_ours(service)) continue;
-    const std::string* text = service.meta.annotations.find(key);
-    if (text == nullptr || text->empty() || is_same_set(parsed_pin(*text), chosen)) continue;
-    return Refusal{reason::pin_conflict,
-                   fmt::format("annotation {} asks for {}, the claim has {}: remove the annotation", key, *text,
-                               pin_text(chosen))};
-  }
-  return std::nullopt;
-}
-
-std::optional<Refusal> sharing_refusal(kube::View& view, const Context& context, const api::Service& service,
-                                       std::string_view class_name) {
-  for (const std::string_view key : {api::metallb::sharing_key, api::metallb::old_sharing_key}) {
-    if (service.meta.annotations.get(key).empty()) continue;
-    if (key == api::metallb::sharing_key && !handoff_key(service).empty()) continue;
-    const ServedClass served = served_class(view, context, class_name);
-    if (served.valid() && served.parameters().allow_sharing) return std::nullopt;
-    return Refusal{reason::sharing_key_set,
-                   fmt::format("annotation {} is set and class {} does not allow sharing: remove the annotation", key,
-                               class_name)};
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -220,27 +131,6 @@ bool is_attached(kube::View& view, const Options& options, const api::IPAddress&
   return std::ranges::find(all, &address) != all.end();
 }
 
-std::expected<Addresses, Refusal> choose(kube::View& view, const Context& context, const api::Service& service,
-                                         const api::IPAddressClaim& claim) {
-  auto chosen = matching_half(view, service, claim);
-  if (!chosen) return chosen;
-  const std::string& class_name = chosen->front()->className;
-  if (chosen->back()->className != class_name) {
-    return std::unexpected(Refusal{reason::different_classes,
-                                   fmt::format("the addresses of claim {} are of classes {} and {}: MetalLB gives a "
-                                               "Service addresses of one pool only",
-                                               claim.meta.name, class_name, chosen->back()->className)});
-  }
-  if (!service.loadBalancerIP.empty()) {
-    return std::unexpected(Refusal{reason::load_balancer_ip_set,
-                                   "spec.loadBalancerIP is set, which cannot be combined with a claim: remove it"});
-  }
-  if (auto refusal = pool_refusal(service, pool_name(class_name))) return std::unexpected(*refusal);
-  if (auto refusal = pin_refusal(service, *chosen)) return std::unexpected(*refusal);
-  if (auto refusal = sharing_refusal(view, context, service, class_name)) return std::unexpected(*refusal);
-  return chosen;
-}
-
 std::string pin_text(const Addresses& addresses) {
   std::string text;
   for (const auto* address : addresses) {
@@ -250,6 +140,16 @@ std::string pin_text(const Addresses& addresses) {
     text += value->to_string();
   }
   return text;
+}
+
+bool is_same_set(std::vector<base::IpAddress> ips, const Addresses& addresses) {
+  std::vector<base::IpAddress> wanted;
+  for (const auto* address : addresses) {
+    if (const auto value = value_of(*address)) wanted.push_back(*value);
+  }
+  std::ranges::sort(ips);
+  std::ranges::sort(wanted);
+  return ips == wanted;
 }
 
 bool is_pinned_to_all(const api::Service& service, const Addresses& addresses) {

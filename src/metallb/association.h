@@ -1,8 +1,7 @@
-// Which Service may hold an address, which may get one, and what a Service carries of ours (driver design §6).
+// Which Service may hold an address, and what a Service carries of ours (driver design §6).
 // Pure functions of what the view shows.
 #pragma once
 
-#include <expected>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,12 +13,6 @@
 #include "metallb/context.h"
 
 namespace metallb {
-
-// The rule that a Service does not meet.
-struct Refusal {
-  std::string_view reason;
-  std::string note;  // what is wrong and what would be right, for the tenant
-};
 
 // type LoadBalancer, of MetalLB's class.
 bool is_served_by_metallb(const Options& options, const api::Service& service);
@@ -59,14 +52,10 @@ bool is_unrelated(kube::View& view, const Options& options, const api::Service& 
 // The address is associated with a Service that may keep it.
 bool is_attached(kube::View& view, const Options& options, const api::IPAddress& address);
 
-// The addresses of the claim that the Service would get, IPv4 first, or the first rule of eligibility it does not meet.
-// Looks neither at the claim's phase nor at who has the addresses now.
-std::expected<std::vector<const api::IPAddress*>, Refusal> choose(kube::View& view, const Context& context,
-                                                                  const api::Service& service,
-                                                                  const api::IPAddressClaim& claim);
-
 // "203.0.113.7,2001:db8::7"
 std::string pin_text(const std::vector<const api::IPAddress*>& addresses);
+// The same addresses, in any order.
+bool is_same_set(std::vector<base::IpAddress> ips, const std::vector<const api::IPAddress*>& addresses);
 // Whether the Service's pin is exactly these addresses, in any order.
 bool is_pinned_to_all(const api::Service& service, const std::vector<const api::IPAddress*>& addresses);
 

@@ -56,12 +56,15 @@ inline constexpr std::string_view untracked = "UntrackedAddress";
 
 // Events about Services.
 inline constexpr std::string_view associated = "Associated";
+inline constexpr std::string_view dissociated = "Dissociated";
 inline constexpr std::string_view association_rejected = "AssociationRejected";
 inline constexpr std::string_view handoff_throttled = "HandoffThrottled";
 inline constexpr std::string_view handoff_timed_out = "HandoffTimedOut";
 inline constexpr std::string_view detach_timed_out = "DetachTimedOut";
 inline constexpr std::string_view claim_not_found = "ClaimNotFound";
 inline constexpr std::string_view claim_not_bound = "ClaimNotBound";
+inline constexpr std::string_view claim_lost = "ClaimLost";
+inline constexpr std::string_view claim_deleting = "ClaimDeleting";
 inline constexpr std::string_view not_load_balancer = "NotLoadBalancer";
 inline constexpr std::string_view other_load_balancer_class = "OtherLoadBalancerClass";
 inline constexpr std::string_view family_mismatch = "FamilyMismatch";

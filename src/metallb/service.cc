@@ -1,6 +1,7 @@
 // Driver design §6: Service → association. The workload's side: when the ledger is told that it gets an address. Holds
 // are the address's side (address.cc).
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -10,7 +11,7 @@
 #include "api/names.h"
 #include "api/restore.h"
 #include "kube/finalizers.h"
-#include "metallb/indexes.h"
+#include "metallb/eligibility.h"
 #include "metallb/ledger.h"
 #include "metallb/placeholder.h"
 #include "metallb/reasons.h"
@@ -30,6 +31,27 @@ constexpr int k_handoff_burst = 5;
 constexpr base::Duration k_handoff_refill = seconds(30);
 // A claim is often applied together with its Service: how long that is not worth an event.
 constexpr base::Duration k_claim_patience = seconds(10);
+
+Refusal missing_claim(std::string_view ns, std::string_view name) {
+  std::string note = fmt::format("there is no IPAddressClaim {} in namespace {}", name, ns);
+  if (name.find('/') != std::string_view::npos) {
+    note += fmt::format(": annotation {} takes the bare name of a claim in the Service's own namespace",
+                        api::claim_annotation);
+  }
+  return {reason::claim_not_found, std::move(note)};
+}
+
+Refusal unbound_claim(const api::IPAddressClaim& claim) {
+  const auto refusal = [&](std::string_view reason, std::string_view what) {
+    return Refusal{reason, fmt::format("IPAddressClaim {} {}", claim.meta.name, what)};
+  };
+  if (claim.meta.deleting) return refusal(reason::claim_deleting, "is being deleted: name another one");
+  if (claim.phase == api::phase::lost) {
+    return refusal(reason::claim_lost,
+                   "has lost an address: it is attached when it is Bound again; see its conditions");
+  }
+  return refusal(reason::claim_not_bound, "has no address to attach yet: see its conditions");
+}
 
 }  // namespace
 
@@ -98,13 +120,8 @@ const api::IPAddressClaim* ServicePass::bound_claim() {
   const auto* claim = view_.get<api::IPAddressClaim>(service_.meta.ns, name);
   const bool missing = claim == nullptr;
   const bool unbound = !missing && (claim->meta.deleting || claim->phase != api::phase::bound);
-  if (lasts("claim-missing", missing, k_claim_patience)) {
-    refuse(reason::claim_not_found, fmt::format("there is no IPAddressClaim {} in this namespace", name));
-  }
-  if (lasts("claim-unbound", unbound, k_claim_patience)) {
-    refuse(reason::claim_not_bound,
-           fmt::format("IPAddressClaim {} has no address to attach: see its conditions", name));
-  }
+  if (lasts("claim-missing", missing, k_claim_patience)) refuse(missing_claim(service_.meta.ns, name));
+  if (lasts("claim-unbound", unbound, k_claim_patience)) refuse(unbound_claim(*claim));
   return missing || unbound ? nullptr : claim;
 }
 
@@ -113,21 +130,16 @@ bool ServicePass::attach() {
   if (claim_name_of(service_).empty() || service_.meta.deleting) return false;
   const auto* claim = bound_claim();
   if (claim == nullptr || !is_claim_ours(*claim)) return false;
-  if (service_.type != "LoadBalancer") {
-    refuse(reason::not_load_balancer, "the Service names a claim, but is not of type LoadBalancer");
-    return false;
-  }
-  if (!is_served_by_metallb(context_.options, service_)) {
-    refuse(reason::other_load_balancer_class,
-           "the Service names a claim of MetalLB, but its loadBalancerClass is not MetalLB's");
-    return false;
-  }
   const auto chosen = choose(view_, context_, service_, *claim);
   if (!chosen) {
-    refuse(chosen.error().reason, chosen.error().note);
+    refuse(chosen.error());
     return false;
   }
-  if (way_to(*claim) != Way::free || is_unusable(*chosen)) return false;
+  if (way_to(*claim) != Way::free) return false;
+  if (const auto refusal = refusal_by_phase(service_, *chosen)) {
+    refuse(*refusal);
+    return false;
+  }
   if (!is_first_in_line(*claim)) return false;
   associate(*chosen);
   return true;
@@ -140,57 +152,21 @@ bool ServicePass::is_claim_ours(const api::IPAddressClaim& claim) {
          std::ranges::all_of(all, [](const auto* a) { return a->meta.has_finalizer(api::metallb::teardown); });
 }
 
-// One claim serves one workload at a time, whichever half it uses.
 ServicePass::Way ServicePass::way_to(const api::IPAddressClaim& claim) {
-  for (const auto* address : counted(view_, claim).list()) {
-    if (!address->associatedTo || is_associated(*address, service_)) continue;
-    const auto* rival = workload_of(view_, *address);
-    if (rival == nullptr || !is_attached(view_, context_.options, *address)) return Way::being_cleared;
-    refuse(reason::association_rejected,
-           fmt::format("IPAddressClaim {} is in use by Service {}: it is handed over when that one lets go",
-                       claim.meta.name, rival->meta.name));
+  if (const auto* rival = rival_of(view_, context_.options, service_, claim)) {
+    refuse(refusal_by_rival(claim, *rival));
     return Way::taken;
   }
-  return Way::free;
+  const bool clear = std::ranges::all_of(counted(view_, claim).list(), [&](const auto* address) {
+    return !address->associatedTo || is_associated(*address, service_);
+  });
+  return clear ? Way::free : Way::being_cleared;
 }
 
-// An address that somebody else has, or that the backend has not, is not given to anybody; unless it is this very
-// Service that has it.
-bool ServicePass::is_unusable(const Addresses& chosen) {
-  for (const auto* address : chosen) {
-    const bool conflict = address->phase == api::phase::conflict;
-    if ((!conflict && address->phase != api::phase::lost) || shows(service_, *value_of(*address))) continue;
-    refuse(
-        conflict ? reason::address_conflict : reason::address_lost,
-        fmt::format("{} of IPAddressClaim {} {}: it is attached when that is over", value_of(*address)->to_string(),
-                    address->claimRef->name,
-                    conflict ? "is in use by another Service without a claim to it" : "is not available at MetalLB"));
-    return true;
-  }
-  return false;
-}
-
-// Of several that could attach now, the oldest does; of a Dual claim it thus gets both halves. A restored one that had
-// it comes before all.
 bool ServicePass::is_first_in_line(const api::IPAddressClaim& claim) {
-  const api::Service* first = nullptr;
-  view_.each<api::Service>(k_service_claim_index, slash(claim.meta.ns, claim.meta.name),
-                           [&](const api::Service& other) {
-                             if (return_of(view_, context_.options, other) != Return::none) {
-                               first = &other;
-                               return false;
-                             }
-                             const bool candidate = first == nullptr && !other.meta.deleting &&
-                                                    is_served_by_metallb(context_.options, other) && !is_copy(other) &&
-                                                    choose(view_, context_, other, claim).has_value();
-                             if (candidate) first = &other;
-                             return true;
-                           });
+  const auto* first = first_in_line(view_, context_, claim);
   const bool behind = first != &service_;
-  if (lasts("behind", behind, k_claim_patience)) {
-    refuse(reason::association_rejected,
-           fmt::format("Service {} names IPAddressClaim {} too and comes first", first->meta.name, claim.meta.name));
-  }
+  if (lasts("behind", behind, k_claim_patience)) refuse(refusal_by_line(claim, *first));
   return !behind;
 }
 
@@ -202,8 +178,10 @@ void ServicePass::associate(const Addresses& chosen) {
   const std::string bucket = "handoff/" + service_.meta.uid + "/" + chosen.front()->claimRef->name;
   const base::Duration wait = view_.throttle(bucket, k_handoff_burst, k_handoff_refill);
   if (wait > base::Duration::zero()) {
-    tell(reason::handoff_throttled, "Attach", "the claim changes hands too often: the next handoff is delayed", true,
-         true);
+    tell(reason::handoff_throttled, "Attach",
+         fmt::format("the claim and the Service were joined {} times in a row: from now on once in {} s",
+                     k_handoff_burst, std::chrono::duration_cast<seconds>(k_handoff_refill).count()),
+         true, true);
     return plan_.then_look_after(wait);
   }
   plan_.spends.push_back(bucket);
@@ -228,15 +206,15 @@ void ServicePass::associate(const api::IPAddress& address) {
 // The Service may keep what it is associated with: bring it to the end of attaching, and keep it there.
 void ServicePass::maintain() {
   std::ranges::sort(kept_, {}, [](const auto* a) { return value_of(*a); });
-  const bool given = std::ranges::any_of(
-      kept_, [&](const auto* a) { return is_announcing(service_, *value_of(*a)) || shows(service_, *value_of(*a)); });
+  const bool given = is_given(service_, kept_);
   const auto* claim = view_.get<api::IPAddressClaim>(service_.meta.ns, claim_name_of(service_));
   if (claim != nullptr && claim->phase == api::phase::bound) {
     const auto chosen = choose(view_, context_, service_, *claim);
     // A key of its own lets others join the address, also when it comes later.
-    if (!chosen && (!given || chosen.error().reason == reason::sharing_key_set))
-      refuse(chosen.error().reason, chosen.error().note);
-    if (chosen && (given || !is_unusable(*chosen)) && complete(*claim, *chosen)) return;
+    if (!chosen && is_worth_telling(given, chosen.error())) refuse(chosen.error());
+    const auto refusal = chosen && !given ? refusal_by_phase(service_, *chosen) : std::nullopt;
+    if (refusal) refuse(*refusal);
+    if (chosen && !refusal && complete(*claim, *chosen)) return;
   }
   if (given) return keep_pin(kept_, true);
   withdraw();

@@ -1,4 +1,6 @@
 // Driver design §6: a Service lets go of its addresses.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -14,23 +16,22 @@
 #include "metallb/names.h"
 #include "metallb/placeholder.h"
 #include "metallb/reasons.h"
+#include "metallb/rendering.h"
 #include "metallb/service_pass.h"
 #include "metallb/sharing.h"
 
 namespace metallb {
-namespace {
-
 namespace json = boost::json;
 
-}  // namespace
-
 // Rid of our keys by somebody else, it still shows what the ledger says it has, which MetalLB leaves it, or would draw
-// from that pool.
+// from that pool. What is not MetalLB's to empty cannot be made to let go.
 bool ServicePass::keeps_what_it_must_not() {
-  return !has_let_go(service_) && (draws_from_pool() || std::ranges::any_of(mine_, [&](const auto* address) {
-                                     const auto ip = value_of(*address);
-                                     return ip && shows(service_, *ip);
-                                   }));
+  if (has_let_go(service_)) return false;
+  if (draws_from_pool()) return true;
+  return is_served_by_metallb(context_.options, service_) && std::ranges::any_of(mine_, [&](const auto* address) {
+           const auto ip = value_of(*address);
+           return ip && shows(service_, *ip);
+         });
 }
 
 bool ServicePass::draws_from_pool() {
@@ -105,7 +106,7 @@ void ServicePass::let_go(base::Duration since) {
   }
   if (is_being_emptied() && !risky.empty() && patient) return plan_.then_look_after(limit - since);
   release(!risky.empty(), patient);
-  if (!ready) {
+  if (!ready && !plan_.writes.empty()) {
     tell(reason::detach_timed_out, "Detach",
          "let go before MetalLB could hold the address again; its hold stays pending", true, false);
   }
@@ -118,33 +119,67 @@ bool ServicePass::is_being_emptied() const {
          !current.contains(api::metallb::pinned) && current.get(api::metallb::pool) == api::metallb::awaiting_pool;
 }
 
+// Beside a pin of its own nothing tells who wrote the pool: one of the addresses' classes is taken for ours.
+bool ServicePass::is_pool_ours() const {
+  const std::string_view pool = service_.meta.annotations.get(api::metallb::pool);
+  return pool == api::metallb::awaiting_pool ||
+         std::ranges::any_of(mine_, [&](const auto* address) { return pool == pool_name(address->className); });
+}
+
+// For people: what parts it from its addresses.
+std::string ServicePass::why_parted() {
+  const std::string_view name = claim_name_of(service_);
+  if (is_copy(service_)) return "its keys are another Service's";
+  if (!is_served_by_metallb(context_.options, service_)) return "it is no LoadBalancer Service of MetalLB any more";
+  if (name.empty()) return "it names no IPAddressClaim any more";
+  const auto* claim = view_.get<api::IPAddressClaim>(service_.meta.ns, name);
+  const auto is_of_another = [&](const auto* address) { return address->claimRef && address->claimRef->name != name; };
+  if (!mine_.empty() && std::ranges::all_of(mine_, is_of_another)) return "it names another IPAddressClaim";
+  if (claim == nullptr) return fmt::format("IPAddressClaim {} is gone", name);
+  if (claim->meta.deleting) return fmt::format("IPAddressClaim {} is being deleted", name);
+  if (std::ranges::any_of(mine_, [&](const auto* address) { return holder_of(view_, *address) == claim; })) {
+    return "its cluster IPs are not of the same families any more";
+  }
+  return fmt::format("IPAddressClaim {} has it no more", name);
+}
+
+void ServicePass::tell_that_it_parts() {
+  if (service_.meta.deleting || pin_of(service_).empty()) return;
+  tell(reason::dissociated, "Detach", fmt::format("{} is taken off: {}", pin_of(service_), why_parted()), false, false);
+}
+
 // One write takes pin, marker and finalizer off and leaves a pool that does not exist: MetalLB empties the Service by
 // itself. A Service that is being deleted and shares stays until that is done.
 void ServicePass::release(bool shows_ours, bool may_stay) {
   const bool stays = may_stay && shows_ours && service_.meta.deleting && !handoff_key(service_).empty();
   const kube::StringMap& current = service_.meta.annotations;
   const bool wrote_pin = current.get(api::metallb::pinned) == "true";
-  const bool wrote_pool = wrote_pin || draws_from_pool();
+  const bool wrote_pool = wrote_pin || draws_from_pool() || is_pool_ours();
   json::object annotations;
   if (wrote_pin && current.contains(api::metallb::pin)) annotations[api::metallb::pin] = nullptr;
   for (const std::string_view key : {api::metallb::pinned, api::metallb::service_uid, api::metallb::touched}) {
     if (current.contains(key)) annotations[key] = nullptr;
   }
   if (!handoff_key(service_).empty()) annotations[api::metallb::sharing_key] = nullptr;
-  if ((wrote_pool || shows_ours) && service_.type == "LoadBalancer") {
+  // A pool under the older prefix would be seen again if ours were taken off.
+  const bool stays_hidden =
+      is_served_by_metallb(context_.options, service_) || current.contains(api::metallb::old_pool);
+  if ((wrote_pool || shows_ours) && stays_hidden) {
     if (current.get(api::metallb::pool) != api::metallb::awaiting_pool)
       annotations[api::metallb::pool] = api::metallb::awaiting_pool;
   } else if (wrote_pool && current.contains(api::metallb::pool)) {
     annotations[api::metallb::pool] = nullptr;
   }
-  // Whoever puts the pool back again and again is not answered at once each time.
-  if (!carries_our_keys(service_) && !draw_repair()) return;
   json::object metadata;
   if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
   if (service_.meta.has_finalizer(api::metallb::attached) && !stays) {
     metadata["finalizers"] = kube::without_finalizer(service_.meta, api::metallb::attached);
   }
+  if (metadata.empty()) return;
+  // Whoever puts the pool back again and again is not answered at once each time.
+  if (!carries_our_keys(service_) && !draw_repair()) return;
   plan_.writes.push_back(kube::patch(services(), service_, {{"metadata", std::move(metadata)}}, "detach-release"));
+  tell_that_it_parts();
 }
 
 // By a pin of its own, in either form: it would get the address in the first gap, as it may have done before it was

@@ -13,6 +13,7 @@
 #include "kube/view.h"
 #include "metallb/association.h"
 #include "metallb/context.h"
+#include "metallb/eligibility.h"
 
 namespace metallb {
 
@@ -36,7 +37,7 @@ class ServicePass {
   bool is_busy(const api::IPAddress& address) { return view_.busy({&addresses(), "", address.meta.name}); }
 
   void tell(std::string_view reason, std::string_view action, std::string note, bool warning, bool once);
-  void refuse(std::string_view reason, std::string note) { tell(reason, "Attach", std::move(note), true, true); }
+  void refuse(const Refusal& refusal) { tell(refusal.reason, "Attach", refusal.note, true, true); }
 
   bool lasts(const std::string& fact, bool holds, base::Duration patience);
 
@@ -48,7 +49,6 @@ class ServicePass {
   bool is_claim_ours(const api::IPAddressClaim& claim);
   enum class Way { free, being_cleared, taken };
   Way way_to(const api::IPAddressClaim& claim);
-  bool is_unusable(const Addresses& chosen);
   bool is_first_in_line(const api::IPAddressClaim& claim);
   void associate(const Addresses& chosen);
   bool is_hold_keyed(const api::IPAddress& address);
@@ -80,6 +80,9 @@ class ServicePass {
   void share();
   bool is_no_hold_possible();
   void let_go(base::Duration since);
+  bool is_pool_ours() const;
+  std::string why_parted();
+  void tell_that_it_parts();
   bool is_being_emptied() const;
   void release(bool shows_ours, bool may_stay);
   bool asks_for_reserved();

@@ -10,6 +10,7 @@
 #include "kube/loop.h"
 #include "metallb/controller.h"
 #include "sandbox/metallb.h"
+#include "scenarios/scenario.h"
 
 namespace scenarios {
 namespace {
@@ -148,8 +149,16 @@ bool MemoryBackend::running(Process process) {
 base::Result<void> MemoryBackend::set_driver_flags(const std::vector<std::string>& flags) {
   driver_options_ = {};
   for (const std::string& flag : flags) {
-    if (flag != "--evict-intruders") return base::fail(flag + " is not known here; add it to memory_backend.cc");
-    driver_options_.evict_intruders = true;
+    constexpr std::string_view detach_timeout = "--detach-timeout=";
+    if (flag == "--evict-intruders") {
+      driver_options_.evict_intruders = true;
+    } else if (flag.starts_with(detach_timeout)) {
+      auto value = parse_duration(std::string_view(flag).substr(detach_timeout.size()));
+      if (!value) return base::fail(value.error().message);
+      driver_options_.detach_timeout = *value;
+    } else {
+      return base::fail(flag + " is not known here; add it to memory_backend.cc");
+    }
   }
   return {};
 }

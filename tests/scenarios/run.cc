@@ -28,6 +28,7 @@ void Run::run() {
   }
   check_watchers();
   review_shown(true);
+  check_disclosure();
 }
 
 void Run::bind(const BindingList& list) {
@@ -138,7 +139,8 @@ void Run::pass(base::Duration time) {
 
 std::vector<Process> Run::processes(const json::object& argument) {
   std::vector<Process> out;
-  for (const auto& name : argument.at("of").as_array()) out.push_back(check(process_named(name.as_string())));
+  const json::value names = check(substitute(argument.at("of"), bindings_));
+  for (const auto& name : names.as_array()) out.push_back(check(process_named(name.as_string())));
   return out;
 }
 

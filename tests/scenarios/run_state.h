@@ -101,6 +101,10 @@ class Run {
   void always(const json::object& argument);
   void watch(const json::object& argument, bool must_match);
   void check_watchers();
+  // No event or claim in a tenant's namespace tells of another one's (run_disclosure.cc).
+  void check_disclosure();
+  static void check_silence(const json::value& object, const std::string& tenant,
+                            const std::vector<std::string>& tenants);
   // --- at every version, and beside the steps (run_shown.cc)
   struct Shown {
     std::string ip;
