@@ -50,7 +50,8 @@ struct LoopOptions {
   base::Duration turn = std::chrono::milliseconds(5);
   std::size_t objects_per_turn = 2000;  // of a long list
   std::uint64_t seed = 1;
-  EventOptions events;  // controller and instance are filled in
+  bool abort_on_flaws = false;  // for tests: see below
+  EventOptions events;          // controller and instance are filled in
 };
 
 // Counts since the start, and sizes now.
@@ -61,6 +62,7 @@ struct LoopStats {
   std::uint64_t conflicts = 0;  // 409 and 404 on a write
   std::uint64_t noop_writes = 0;
   std::uint64_t failures = 0;   // activations that failed
+  std::uint64_t flaws = 0;      // passes that threw, or planned what no plan may
   std::uint64_t held_back = 0;  // planned writes that were not sent because leadership had ended
   std::uint64_t parked = 0;     // plans that waited for another key's write
   std::size_t keys = 0;
@@ -84,6 +86,8 @@ struct LoopStats {
 // - Other refusals and writes that changed nothing back off. One change to what the key read may plan it early once;
 // then it
 //   stays quiet until its delay, longer by then, has passed.
+// - A pass that throws, or plans what no plan may (State::pass), is a bug: it is logged and counted as a panic, as
+// controller-runtime does, and the key backs off. What can be carried out of the plan is.
 // - Keys are planned and writes sent only while set_leading(true), and a write only if the lease outlives its time-out.
 class Loop {
  public:

@@ -58,6 +58,7 @@ struct Activation {
   std::size_t sent = 0;    // they are sent in order
   bool held_back = false;  // some writes of the plan were not sent because their targets are busy
   std::vector<EventNote> events;
+  std::string flaw;  // of its pass; "" if there is none
 };
 
 // What few keys have.
@@ -145,6 +146,8 @@ struct Loop::Impl : std::enable_shared_from_this<Loop::Impl> {
   void start_reads(KeyId id, std::vector<Ref> targets, bool recovering);
   void start_writes(KeyId id, Plan plan);
   void settle(KeyId id, const Plan& plan);
+  void report(KeyId id, std::string flaw);
+  bool back_off_if_flawed(KeyId id, const Activation& activation);
   void succeeded(KeyState& key);
   void finish(KeyId id);
   void finish_reads(KeyId id, Activation& activation);

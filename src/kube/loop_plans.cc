@@ -24,9 +24,11 @@ void Loop::Impl::plan(KeyId id) {
   KeyMemory scratch;
   KeyMemory& memory = key.extra != nullptr ? key.extra->memory : scratch;
   ++counts.passes;
-  Plan plan = state.pass(id, memory);
+  std::string flaw;
+  Plan plan = state.pass(id, memory, options.abort_on_flaws ? nullptr : &flaw);
   if (&memory == &scratch && !(scratch.since.empty() && scratch.throttles.empty()))
     extra(key).memory = std::move(scratch);
+  if (!flaw.empty()) report(id, std::move(flaw));
   for (const Observation& observation : plan.observations) metrics.observe(observation);
   if (plan.revisit) {
     const base::Duration wait =
@@ -42,10 +44,29 @@ void Loop::Impl::plan(KeyId id) {
   settle(id, plan);
 }
 
+// One object that a reconciler is not up to must not keep the process from serving all others.
+void Loop::Impl::report(KeyId id, std::string flaw) {
+  const Key& name = state.keys()[id];
+  base::log::error("Flawed plan", {kv("controller", name.reconciler), kv("namespace", name.ns), kv("name", name.name),
+                                   kv("flaw", flaw)});
+  ++counts.flaws;
+  metrics.panicked(name.reconciler);
+  key_state(id).activation->flaw = std::move(flaw);
+}
+
+bool Loop::Impl::back_off_if_flawed(KeyId id, const Activation& activation) {
+  if (activation.flaw.empty()) return false;
+  const std::string flaw = activation.flaw;
+  leave_flight(id, MetricsSink::Result::error);
+  back_off(id, nullptr, flaw);
+  return true;
+}
+
 // Nothing to send but, perhaps, events that are sent once.
 void Loop::Impl::settle(KeyId id, const Plan& plan) {
   KeyState& key = key_state(id);
   for (const EventNote& event : plan.events) events.record(event);
+  if (back_off_if_flawed(id, *key.activation)) return;
   succeeded(key);
   leave_flight(id, plan.revisit ? MetricsSink::Result::requeue_after : MetricsSink::Result::success);
   if (key.dirty) return enqueue(id, Lane::fresh);
@@ -122,6 +143,7 @@ void Loop::Impl::finish(KeyId id) {
 
 void Loop::Impl::finish_reads(KeyId id, Activation& activation) {
   KeyState& key = key_state(id);
+  if (back_off_if_flawed(id, activation)) return;
   for (Exchange& exchange : activation.exchanges) {
     if (exchange.read != ReadOutcome::failed) continue;
     leave_flight(id, MetricsSink::Result::error);
@@ -181,6 +203,7 @@ void Loop::Impl::finish_writes(KeyId id, Activation& activation) {
   if (conflict) return conflicted(id, activation);
   if (!unsent) {
     for (const EventNote& event : activation.events) events.record(event);
+    if (back_off_if_flawed(id, activation)) return;
     succeeded(key);
   }
   leave_flight(id, MetricsSink::Result::requeue);

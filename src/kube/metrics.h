@@ -39,6 +39,8 @@ class MetricsSink {
   // _reconcile_time_seconds{controller}: from the pass's start to the last answer, in that order one call per
   // activation.
   virtual void reconciled(std::string_view /*reconciler*/, Result /*result*/, base::Duration /*took*/) {}
+  // controller_runtime_reconcile_panics_total{controller}: a pass threw, or planned what no plan may.
+  virtual void panicked(std::string_view /*reconciler*/) {}
   // controller_runtime_active_workers{controller}: keys in flight.
   virtual void active_workers(std::string_view /*reconciler*/, std::size_t /*keys*/) {}
 

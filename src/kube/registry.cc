@@ -197,6 +197,10 @@ void Registry::reconciled(std::string_view reconciler, Result result, base::Dura
   series.worked->Observe(in_seconds(took));
 }
 
+void Registry::panicked(std::string_view reconciler) {
+  impl_->panics.Add({{"controller", std::string(reconciler)}}).Increment();
+}
+
 void Registry::active_workers(std::string_view reconciler, std::size_t keys) {
   Impl::Series& series = impl_->of(reconciler);
   series.active->Set(static_cast<double>(keys));

@@ -25,6 +25,7 @@ class Registry final : public MetricsSink {
   Registry& operator=(const Registry&) = delete;
 
   void reconciled(std::string_view reconciler, Result result, base::Duration took) override;
+  void panicked(std::string_view reconciler) override;
   void active_workers(std::string_view reconciler, std::size_t keys) override;
   void queue_added(std::string_view reconciler) override;
   void queue_depth(std::string_view reconciler, QueueLane lane, std::size_t keys) override;

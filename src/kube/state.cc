@@ -1,11 +1,43 @@
 #include "kube/state.h"
 
 #include <algorithm>
+#include <exception>
+#include <set>
+#include <string>
 #include <tuple>
+#include <utility>
 
 #include "kube/check.h"
 
 namespace kube {
+namespace {
+
+// Takes out of a plan what must not be in it, so that the rest can be carried out: of two writes on one object the
+// second, as if the object were busy. Returns what was wrong; "" if nothing was.
+std::string mend(Plan& plan) {
+  std::string wrong;
+  const auto demand = [&](bool holds, std::string_view what) {
+    if (!holds && wrong.empty()) wrong = what;
+    return holds;
+  };
+  if (!demand(plan.confirms.empty() || plan.writes.empty(), "a plan asks for live reads and writes at once"))
+    plan.writes.clear();
+  if (plan.writes.size() > 1) {
+    std::set<std::string> targets;
+    std::erase_if(plan.writes, [&](const Write& write) {
+      return !demand(targets.insert(write.target.to_string()).second, "a plan writes twice on one object");
+    });
+  }
+  std::erase_if(plan.events, [&](const EventNote& event) {
+    return !demand(event.once || !plan.writes.empty(), "an event rides on no write and is not sent once");
+  });
+  if (!demand(!plan.forget || (plan.sends_nothing() && plan.facts.empty()),
+              "a plan forgets its key but wants something of it"))
+    plan.forget = false;
+  return wrong;
+}
+
+}  // namespace
 
 std::size_t KeyTable::Hash::operator()(const Key& key) const {
   const std::hash<std::string_view> hash;
@@ -63,11 +95,12 @@ const std::vector<Fact>& FactTable::published(KeyId id) const {
   return it == published_.end() ? none : it->second;
 }
 
-void FactTable::publish(const Key& publisher, KeyId id, std::vector<Fact> facts) {
+bool FactTable::publish(const Key& publisher, KeyId id, std::vector<Fact> facts) {
   const auto place = [](const Fact& fact) { return std::tie(fact.bucket, fact.order); };
-  std::ranges::sort(facts, {}, place);
-  check(std::ranges::adjacent_find(facts, {}, place) == facts.end(),
-        "a pass publishes two facts at one place of a bucket");
+  std::ranges::stable_sort(facts, {}, place);
+  const auto surplus = std::ranges::unique(facts, {}, place);
+  const bool sound = surplus.empty();
+  facts.erase(surplus.begin(), surplus.end());
   const std::vector<Fact> old = std::exchange(published_[static_cast<std::uint32_t>(id)], facts);
   if (facts.empty()) published_.erase(static_cast<std::uint32_t>(id));
   // Both are sorted: one walk finds what differs.
@@ -83,6 +116,7 @@ void FactTable::publish(const Key& publisher, KeyId id, std::vector<Fact> facts)
     change(publisher, fact, true);
   }
   for (; was != old.end(); ++was) change(publisher, *was, false);
+  return sound;
 }
 
 void FactTable::change(const Key& publisher, const Fact& fact, bool add) {
@@ -155,21 +189,26 @@ std::size_t State::reconciler_of(std::string_view name) const {
   return static_cast<std::size_t>(it - controller_.reconcilers.begin());
 }
 
-Plan State::pass(KeyId id, KeyMemory& memory) {
+Plan State::pass(KeyId id, KeyMemory& memory, std::string* flaw) {
   const Key key = keys_[id];
   const ReconcilerSpec& reconciler = controller_.reconcilers[reconciler_of(key.reconciler)];
+  std::string wrong;
+  Plan plan;
   graph_.begin_pass();
   View view(*this, memory);
-  Plan plan = reconciler.reconcile(key, view);
+  try {
+    plan = reconciler.reconcile(key, view);
+    wrong = mend(plan);
+  } catch (const std::exception& e) {
+    wrong = "a pass throws: " + std::string(e.what());
+    plan.facts = facts_.published(id);
+  }
   graph_.end_pass(id);
   memory.confirmed.clear();
-  check(plan.confirms.empty() || plan.writes.empty(), "a plan asks for live reads and writes at once");
-  check(!plan.forget || (plan.sends_nothing() && plan.facts.empty()),
-        "a plan forgets its key but wants something of it");
-  for (const EventNote& event : plan.events) {
-    check(event.once || !plan.writes.empty(), "an event that rides on no write and is not sent once");
-  }
-  facts_.publish(key, id, plan.facts);
+  if (!facts_.publish(key, id, plan.facts) && wrong.empty())
+    wrong = "a pass publishes two facts at one place of a bucket";
+  check(wrong.empty() || flaw != nullptr, wrong);
+  if (flaw != nullptr) *flaw = std::move(wrong);
   if (plan.forget) graph_.forget(id);
   return plan;
 }

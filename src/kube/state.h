@@ -55,8 +55,9 @@ class FactTable {
   explicit FactTable(Listener listener) : listener_(std::move(listener)) {}
   // Valid until collect().
   FactBucket& bucket(std::string_view name);
-  // Replaces all facts that `publisher` has published. What does not differ touches nothing.
-  void publish(const Key& publisher, KeyId id, std::vector<Fact> facts);
+  // Replaces all facts that `publisher` has published. What does not differ touches nothing. Of several at one place of
+  // a bucket the first counts, and the answer is false: that is a bug of the publisher.
+  bool publish(const Key& publisher, KeyId id, std::vector<Fact> facts);
   // Whether the key publishes anything now.
   bool publishes(KeyId id) const { return published_.contains(static_cast<std::uint32_t>(id)); }
   const std::vector<Fact>& published(KeyId id) const;
@@ -106,7 +107,10 @@ class State : public World {
   void bear(std::size_t watch, const Object& object, Cause cause);
   // Runs one pass of `key`: reads are recorded, facts published (or, with Plan::forget, withdrawn). Throttles are the
   // caller's to draw from: KeyMemory::spend().
-  Plan pass(KeyId key, KeyMemory& memory);
+  // A pass that throws, or plans what no plan may, is a bug of its reconciler, and aborts. With `flaw` it does not:
+  // what is wrong is said there in a sentence, and the plan is what can be carried out of it; nothing at all, and the
+  // facts of the pass before, after an exception.
+  Plan pass(KeyId key, KeyMemory& memory, std::string* flaw = nullptr);
   // A pass that leaves no trace, for checks: nothing is published or recorded. `same_reads` tells whether it read what
   // the latest real pass read.
   Plan rehearse(KeyId key, KeyMemory memory, bool& same_reads);

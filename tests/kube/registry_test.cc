@@ -56,6 +56,7 @@ TEST_F(RegistryTest, WhatTheLoopTellsIsCounted) {
   registry->queue_retried("claim");
   registry->answered("claim", "bind", 409, 4ms);
   registry->noop_write("claim", "bind");
+  registry->panicked("claim");
   registry->event_sent();
   registry->event_dropped();
   EXPECT_EQ(value(R"(controller_runtime_reconcile_total{controller="claim",result="error"})"), "1");
@@ -67,6 +68,7 @@ TEST_F(RegistryTest, WhatTheLoopTellsIsCounted) {
   EXPECT_EQ(value(R"(workqueue_retries_total{controller="claim",name="claim"})"), "1");
   EXPECT_EQ(value(R"(workqueue_work_duration_seconds_count{controller="claim",name="claim"})"), "2");
   EXPECT_EQ(value(R"(controller_requests_total{code="409",controller="claim",step="bind"})"), "1");
+  EXPECT_EQ(value(R"(controller_runtime_reconcile_panics_total{controller="claim"})"), "1");
   EXPECT_EQ(value(R"(controller_noop_writes_total{controller="claim",step="bind"})"), "1");
   EXPECT_EQ(value(R"(controller_events_total{result="dropped"})"), "1");
 }

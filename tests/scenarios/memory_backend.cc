@@ -36,6 +36,7 @@ class ControllerProcess final : public sandbox::Actor {
     options.identity = habitat.reactor.name();
     options.seed = habitat.seed;
     options.field_validation = "Strict";
+    options.abort_on_flaws = true;
     return options;
   }
 

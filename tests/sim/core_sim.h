@@ -39,6 +39,7 @@ class CoreProcess final : public sandbox::Actor {
     kube::LoopOptions options;
     options.identity = "address-controller-0";
     options.field_validation = "Strict";
+    options.abort_on_flaws = true;
     options.seed = seed;
     return options;
   }

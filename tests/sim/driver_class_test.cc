@@ -46,6 +46,7 @@ class Process final : public sandbox::Actor {
     options.identity = "driver-0";
     options.seed = habitat.seed;
     options.field_validation = "Strict";
+    options.abort_on_flaws = true;
     return options;
   }
 };

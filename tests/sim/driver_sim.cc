@@ -37,6 +37,7 @@ class Process final : public sandbox::Actor {
     options.identity = "sim";
     options.seed = habitat.seed;
     options.field_validation = "Strict";
+    options.abort_on_flaws = true;
     return options;
   }
   kube::MetricsSink metrics_;

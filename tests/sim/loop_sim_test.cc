@@ -153,6 +153,7 @@ class Process final : public sandbox::Actor {
     options.identity = "ledger-0";
     options.seed = habitat.seed;
     options.field_validation = "Strict";
+    options.abort_on_flaws = true;
     options.max_concurrent = 8;
     options.per_namespace = 3;
     options.objects_per_turn = 7;
