@@ -9,6 +9,7 @@
 #include "api/names.h"
 #include "metallb/address_pass.h"
 #include "metallb/association.h"
+#include "metallb/class.h"
 #include "metallb/gap.h"
 #include "metallb/indexes.h"
 #include "metallb/names.h"
@@ -60,7 +61,7 @@ std::vector<const api::Service*> AddressPass::intruders() {
 }
 
 bool AddressPass::is_in_pool() {
-  const auto* pool = view_.get<api::IPAddressPool>(context_.options.metallb_namespace, pool_name(address_.className));
+  const auto* pool = pool_of_class(view_, context_.options.metallb_namespace, address_.className);
   if (pool == nullptr) return false;
   return pool_ranges(pool->addresses).contains(ip_) || view_.has_fact(held_out_bucket(ip_.to_string()));
 }

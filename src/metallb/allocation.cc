@@ -111,7 +111,7 @@ class PoolPass {
   }
 
   bool has_pool() {
-    return view_.get<api::IPAddressPool>(context_.options.metallb_namespace, pool_name(pool_.class_name)) != nullptr;
+    return pool_of_class(view_, context_.options.metallb_namespace, pool_.class_name) != nullptr;
   }
 
   // An estimate: MetalLB alone knows. Addresses that are on their way into the ledger count twice for a moment.

@@ -12,6 +12,7 @@
 #include "api/conditions.h"
 #include "api/names.h"
 #include "base/ip.h"
+#include "metallb/class.h"
 #include "metallb/gap.h"
 #include "metallb/indexes.h"
 #include "metallb/ledger.h"
@@ -302,11 +303,18 @@ class ClaimPass {
     const std::string pool = pool_name(claim_->status_className);
     const bool right = ips.size() == 1 && placeholder.ingress.size() == 1 && ips.front().family() == family &&
                        class_.parameters().ranges.contains(ips.front()) &&
-                       placeholder.meta.annotations.get(api::metallb::allocated_from) == pool;
+                       placeholder.meta.annotations.get(api::metallb::allocated_from) == pool && !is_pool_foreign();
     if (right) return record(placeholder, ips.front());
     complain(reason::outside_class, "MetalLB assigned an address that is not of class " + claim_->status_className +
                                         ": it is given back and another one asked for");
     replace(placeholder);
+  }
+
+  // Somebody else's pool has the name of the class's.
+  bool is_pool_foreign() {
+    const std::string& ns = context_.options.metallb_namespace;
+    const std::string& name = claim_->status_className;
+    return pool_of_class(view_, ns, name) == nullptr && view_.get<api::IPAddressPool>(ns, pool_name(name)) != nullptr;
   }
 
   void replace(const api::Service& placeholder) {

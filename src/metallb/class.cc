@@ -82,12 +82,6 @@ base::IpRangeSet pool_content(const ClassPass& pass) {
 
 // --- a class that is not there, or not ours (any more) ---
 
-std::size_t still_held(ClassPass& pass) {
-  return pass.view.count<api::IPAddress>(k_ledger_index, held_bucket(pass.name, base::Family::v4)) +
-         pass.view.count<api::IPAddress>(k_ledger_index, held_bucket(pass.name, base::Family::v6)) +
-         pass.view.count<api::Service>(k_placeholder_pool_index, placeholder_bucket(pool_name(pass.name)));
-}
-
 // Without any pool MetalLB empties every Service it has ever served, those of others too.
 bool is_last_pool_in_use(ClassPass& pass) {
   bool others = false;
@@ -147,7 +141,7 @@ void remove_rendering(ClassPass& pass) {
 }
 
 void serve_absent(ClassPass& pass) {
-  if (still_held(pass) == 0) {
+  if (!is_still_held(pass)) {
     remove_rendering(pass);
     return;
   }
@@ -285,6 +279,18 @@ void serve_own(ClassPass& pass) {
 }
 
 }  // namespace
+
+bool is_still_held(ClassPass& pass) {
+  return pass.view.count<api::IPAddress>(k_ledger_index, held_bucket(pass.name, base::Family::v4)) != 0 ||
+         pass.view.count<api::IPAddress>(k_ledger_index, held_bucket(pass.name, base::Family::v6)) != 0 ||
+         pass.view.count<api::Service>(k_placeholder_pool_index, placeholder_bucket(pool_name(pass.name))) != 0;
+}
+
+const api::IPAddressPool* pool_of_class(kube::View& view, std::string_view metallb_namespace,
+                                        std::string_view class_name) {
+  const auto* pool = view.get<api::IPAddressPool>(metallb_namespace, pool_name(class_name));
+  return pool != nullptr && is_rendering_of(pool->meta, class_name) ? pool : nullptr;
+}
 
 ClassReconciler::ClassReconciler(ClassSettings settings, std::shared_ptr<ParameterCache> parameters)
     : settings_(std::move(settings)), parameters_(std::move(parameters)) {}

@@ -9,8 +9,10 @@
 
 #include "api/builtin.h"
 #include "api/ipam.h"
+#include "api/metallb.h"
 #include "base/ip.h"
 #include "kube/controller.h"
+#include "kube/view.h"
 #include "metallb/parameters.h"
 
 namespace metallb {
@@ -62,6 +64,10 @@ std::string address_order(const base::IpAddress& address);
 // The watches of IPAddressPool, L2Advertisement, BGPAdvertisement and ConfigurationState in MetalLB's namespace,
 // complete with keys and indexes. Optional kinds: MetalLB may be installed later.
 std::vector<kube::WatchSpec> metallb_watches(const ClassSettings& settings);
+
+// The pool that is rendered for the class, if it is there; null for somebody else's of that name.
+const api::IPAddressPool* pool_of_class(kube::View& view, std::string_view metallb_namespace,
+                                        std::string_view class_name);
 
 // For WatchSpec::keys of classes and addresses. An address gives birth to its class's key too, so that a pool that was
 // lost while no class existed is rendered again after a restart.

@@ -137,8 +137,8 @@ struct Standing {
 };
 
 Standing standing_of(ClassPass& pass, const api::IPAddressClass& cls) {
-  const auto* pool = pass.view.get<api::IPAddressPool>(pass.settings.metallb_namespace, pool_name(cls.meta.name));
-  if (pool == nullptr || !is_rendering_of(pool->meta, cls.meta.name)) return {&cls.meta};
+  const auto* pool = pool_of_class(pass.view, pass.settings.metallb_namespace, cls.meta.name);
+  if (pool == nullptr) return {&cls.meta};
   return {&cls.meta, &pool->meta, pool_ranges(pool->addresses)};
 }
 

@@ -50,6 +50,9 @@ struct ClassPass {
   std::optional<ClassParameters> recorded = {};
 };
 
+// There are addresses that the driver holds for the class, or placeholders that name its pool.
+bool is_still_held(ClassPass& pass);
+
 // An address that must stay in the pool although the wanted ranges do not contain it.
 struct Outsiders {
   std::vector<base::IpAddress> rendered;

@@ -61,7 +61,8 @@ class Rendering {
   Rendering(ClassPass& pass, Rendered& result, std::string record)
       : pass_(pass), result_(result), record_(std::move(record)) {}
 
-  // Brings one object to its wanted spec, creating it if there is none. Returns whether it is so already.
+  // Brings one object to its wanted spec, creating it if there is none. Returns whether it is so already. Nothing is
+  // created beside a pool that is somebody else's: that one is not ours to advertise.
   template <class T>
   bool keep(const T* current, const object& spec, const char* step) {
     const bool differs = current == nullptr || !patch_for(*current, spec).empty();
@@ -69,6 +70,7 @@ class Rendering {
       pass_.view.since(step, false);
       return true;
     }
+    if (current == nullptr && pass_.foreign_pool) return false;
     result_.settled = false;
     if (current == nullptr) {
       pass_.view.since(step, false);
@@ -194,6 +196,12 @@ void plan_bgp(ClassPass& pass, Rendering& rendering, Rendered& result, const Bgp
 
 void plan_advertisements(ClassPass& pass, Rendering& rendering, Rendered& result, const ClassParameters& parameters,
                          const Aggregation& limits, bool pool_changes) {
+  // By what there is somebody may still be reached, whoever has made the pool over: it goes with the last address.
+  if (pass.foreign_pool && !is_still_held(pass)) {
+    rendering.drop(pass.l2, "class-l2-delete");
+    rendering.drop(pass.bgp, "class-bgp-delete");
+    return;
+  }
   if (!pass.foreign_l2 && pass.view.available(api::L2Advertisement::kind())) {
     if (parameters.l2) {
       rendering.keep(pass.l2, l2_spec(pass.name, *parameters.l2), "class-l2");

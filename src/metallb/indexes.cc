@@ -75,6 +75,13 @@ std::vector<kube::IndexSpec> service_indexes(const Options& options) {
                             if (service.meta.annotations.get(api::metallb::service_uid) == service.meta.uid)
                               out.push_back({service.meta.uid, ""});
                           }),
+      index<api::Service>(k_owned_index,
+                          [ns](const api::Service& service, Entries& out) {
+                            if (service.meta.ns != ns) return;
+                            for (const kube::OwnerReference& owner : service.meta.owners) {
+                              if (is_address(owner)) out.push_back({owner.uid, ""});
+                            }
+                          }),
       placeholders(k_placeholder_address_index,
                    [](const api::Service& service, Entries& out) {
                      if (is_recorded(service)) {

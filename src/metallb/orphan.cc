@@ -19,7 +19,7 @@ namespace {
 // The object that the placeholder says it holds: by owner reference, since a long name is hashed in the label.
 std::string held_object_name(const api::Service& placeholder) {
   for (const kube::OwnerReference& owner : placeholder.meta.owners) {
-    if (owner.kind == "IPAddress" && owner.apiVersion.starts_with(std::string(api::group) + "/")) return owner.name;
+    if (is_address(owner)) return owner.name;
   }
   return std::string(placeholder.meta.labels.get(api::metallb::ip_address));
 }

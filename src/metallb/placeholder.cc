@@ -48,10 +48,6 @@ json::object body(const Options& options, std::string name, json::object labels,
           {"spec", std::move(spec)}};
 }
 
-bool is_owner_kind(const kube::OwnerReference& owner) {
-  return owner.kind == "IPAddress" && owner.apiVersion.starts_with(std::string(api::group) + "/");
-}
-
 json::object owner_json(const kube::OwnerReference& owner) {
   json::object value{{"apiVersion", owner.apiVersion}, {"kind", owner.kind}, {"name", owner.name}, {"uid", owner.uid}};
   if (owner.controller) value["controller"] = true;
@@ -67,7 +63,7 @@ json::object owner_of(const api::IPAddress& address) {
 bool is_owned_right(const api::Service& hold, const api::IPAddress& address) {
   int right = 0;
   for (const kube::OwnerReference& owner : hold.meta.owners) {
-    if (!is_owner_kind(owner)) continue;
+    if (!is_address(owner)) continue;
     if (owner.uid != address.meta.uid || owner.name != address.meta.name) return false;
     ++right;
   }
@@ -77,7 +73,7 @@ bool is_owned_right(const api::Service& hold, const api::IPAddress& address) {
 json::array owners_for(const api::Service& hold, const api::IPAddress& address) {
   json::array owners;
   for (const kube::OwnerReference& owner : hold.meta.owners) {
-    if (!is_owner_kind(owner)) owners.push_back(owner_json(owner));
+    if (!is_address(owner)) owners.push_back(owner_json(owner));
   }
   owners.push_back(owner_of(address));
   return owners;
@@ -130,6 +126,7 @@ class Candidates {
       by_label(derived);
     }
     adopt();
+    by_owner();
     by_name(hold_name(address_.meta.name));
     by_name(spare_hold_name(address_.meta.name));
     if (address_.claimRef && !address_.claimRef->uid.empty()) drawn_for(*address_.claimRef);
@@ -161,10 +158,21 @@ class Candidates {
       return true;
     });
   }
-  // A hold that lost its labels is still ours by its name.
+  // A hold that lost one of its labels, or both, is in none of their indexes. It is still ours by its owner or its name,
+  // unless what is left of them says that it is another one's.
+  bool is_astray(const api::Service& hold) {
+    if (!is_recorded(hold)) return true;
+    return !is_placeholder(hold, options_.placeholder_namespace) && is_labelled_right(hold, address_, ip_);
+  }
+  void by_owner() {
+    view_.each<api::Service>(k_owned_index, address_.meta.uid, [this](const api::Service& hold) {
+      if (is_astray(hold)) add(&hold);
+      return true;
+    });
+  }
   void by_name(const std::string& name) {
     const auto* hold = get(name);
-    if (hold != nullptr && !is_recorded(*hold)) add(hold);
+    if (hold != nullptr && is_astray(*hold)) add(hold);
   }
   void drawn_for(const api::ClaimRef& claim) {
     view_.each<api::Service>(k_placeholder_claim_index, slash(claim.ns, claim.name), [&](const api::Service& drawn) {
@@ -176,7 +184,7 @@ class Candidates {
     for (unsigned place = 1;; ++place) {
       const auto* drawn = get(allocation_name(claim.uid, ip_.family(), place));
       if (drawn == nullptr) return;
-      if (!is_recorded(*drawn) && shows(*drawn, ip_)) add(drawn);
+      if (is_astray(*drawn) && shows(*drawn, ip_)) add(drawn);
     }
   }
   void add(const api::Service* hold) {
@@ -194,6 +202,10 @@ class Candidates {
 
 json::array placeholder_ports(int port) {
   return {json::object{{"name", "held"}, {"protocol", "TCP"}, {"port", port}}};
+}
+
+bool is_address(const kube::OwnerReference& owner) {
+  return owner.kind == "IPAddress" && owner.apiVersion.starts_with(std::string(api::group) + "/");
 }
 
 bool is_placeholder(const api::Service& service, std::string_view placeholder_namespace) {

@@ -22,6 +22,8 @@ inline constexpr int k_placeholder_port = 65535;
 // spec.ports with that one port, TCP.
 boost::json::array placeholder_ports(int port);
 
+// The owner is an IPAddress, of whatever version.
+bool is_address(const kube::OwnerReference& owner);
 // The label, trusted only inside the placeholder namespace.
 bool is_placeholder(const api::Service& service, std::string_view placeholder_namespace);
 // It carries the label that names an IPAddress object: it is a hold.

@@ -136,6 +136,8 @@ std::optional<std::string> rendered_for(const kube::Meta& meta) {
 
 bool is_rendering_of(const kube::Meta& meta, std::string_view class_name) {
   if (meta.name != pool_name(class_name)) return false;
+  const bool stripped = !meta.labels.contains(api::metallb::class_label);
+  if (stripped && meta.annotations.contains(api::metallb::advertise)) return true;
   return meta.labels.get(api::metallb::class_label) == class_label_value(class_name) ||
          std::ranges::any_of(meta.owners, [&](const auto& owner) { return refers_to(owner, class_name); });
 }

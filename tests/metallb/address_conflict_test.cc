@@ -321,6 +321,15 @@ TEST_F(LostTest, AStaticAddressInsideAnotherPoolIsReportedOnTheAddress) {
   EXPECT_EQ(world.get<api::IPAddress>("", "gateway")->phase, "Lost");
 }
 
+TEST_F(LostTest, SomebodyElsesPoolOfThatNameIsNotTheClasss) {
+  put_bound();
+  assign(k_home, hold(k_v4)->meta.name, {});
+  put_foreign_pool("iad-public", R"("203.0.113.0/29")");
+  settle();
+  settle_after(seconds(11));
+  EXPECT_EQ(reserved(), "False/OutsidePool");
+}
+
 // --- used without a ledger entry ---
 
 TEST_F(ConflictTest, AnAddressOfOurPoolThatNobodyTracksIsReported) {

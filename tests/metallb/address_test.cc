@@ -221,6 +221,10 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"other pin", R"({"metadata":{"annotations":{"metallb.io/loadBalancerIPs":"203.0.113.6"}}})"},
         Damage{"pool gone", R"({"metadata":{"annotations":{"metallb.io/address-pool":null}}})"},
         Damage{"labels gone", R"({"metadata":{"labels":null}})"},
+        Damage{"one label gone",
+               R"({"metadata":{"labels":{"metallb.drivers.local.sdn.cozystack.io/placeholder":null}}})"},
+        Damage{"other label gone",
+               R"({"metadata":{"labels":{"metallb.drivers.local.sdn.cozystack.io/ip-address":null}}})"},
         Damage{"owner gone", R"({"metadata":{"ownerReferences":null}})"},
         Damage{
             "owner of an earlier object",
@@ -229,6 +233,33 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"type", R"({"spec":{"type":"ClusterIP"}})"},
         Damage{"node ports", R"({"spec":{"allocateLoadBalancerNodePorts":true}})"},
         Damage{"loadBalancerIP", R"({"spec":{"loadBalancerIP":"203.0.113.6"}})"}));
+
+// Its name tells of a claim that has long gone.
+TEST_F(AddressTest, AHoldWithoutLabelsIsFoundByItsOwner) {
+  put_address(k_v4, "");
+  world.put<api::Service>(
+      boost::json::serialize(hold_body(options, *address(k_v4), *base::IpAddress::parse(k_v4), "iad-uid-old-v4")));
+  assign_home("iad-uid-old-v4", k_v4);
+  settle();
+  for (const char* labels : {"null", R"({"metallb.drivers.local.sdn.cozystack.io/placeholder":null})"}) {
+    world.change<api::Service>(k_home, "iad-uid-old-v4",
+                               fmt::format(R"({{"metadata":{{"labels":{}}}}})", labels));
+    EXPECT_EQ(settle(), 1) << labels;
+    expect_proper_hold("iad-uid-old-v4", k_v4);
+    EXPECT_THAT(placeholders(), ElementsAre("iad-uid-old-v4"));
+    EXPECT_EQ(address(k_v4)->phase, "Available");
+  }
+}
+
+// What is left of its labels says whose it is.
+TEST_F(AddressTest, AHoldWithTheLabelOfAnotherAddressIsNotTakenByItsName) {
+  put_bound();
+  world.change<api::Service>(
+      k_home, "iad-ip-203-0-113-1",
+      fmt::format(R"({{"metadata":{{"labels":{{"{}":null,"{}":"ip-203-0-113-2"}}}}}})", m::placeholder, m::ip_address));
+  settle();
+  EXPECT_EQ(hold(k_v4)->meta.labels.get(m::ip_address), "ip-203-0-113-2");
+}
 
 TEST_F(AddressTest, AHoldOfAnotherLoadBalancerClassIsReplaced) {
   put_bound();

@@ -236,6 +236,27 @@ TEST_F(AllocationTest, WithoutItsPoolNothingIsAskedFor) {
   EXPECT_EQ(provisioning(), "False/MetalLBTerminating");
 }
 
+// MetalLB would give of it, for ever what has to be given back.
+TEST_F(AllocationTest, NothingIsDrawnFromSomebodyElsesPool) {
+  put_foreign_pool("iad-public", R"("192.0.2.0/24")");
+  put_claim();
+  settle();
+  EXPECT_THAT(placeholders(), IsEmpty());
+  settle_after(seconds(3));
+  EXPECT_THAT(placeholders(), IsEmpty());
+  EXPECT_EQ(provisioning(), "False/ForeignObject");
+}
+
+TEST_F(AllocationTest, WhatSomebodyElsesPoolHasGivenIsNotRecorded) {
+  put_claim();
+  settle();
+  put_foreign_pool("iad-public", R"("203.0.113.0/29")");
+  assign_home("iad-uid-web-v4", k_v4);
+  settle();
+  EXPECT_EQ(address(k_v4), nullptr);
+  EXPECT_THAT(placeholders(), IsEmpty());
+}
+
 class LimitedAllocationTest : public DriverTest {
  protected:
   static Options limited() {

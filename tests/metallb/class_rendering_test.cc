@@ -236,10 +236,39 @@ TEST(ClassRenderingTest, SomebodyElsesObjectsAreNotTakenOver) {
   EXPECT_EQ(w.condition("public", "BackendReady"), "False ForeignObject");
   EXPECT_THAT(w.message("public", "BackendReady"), HasSubstr("IPAddressPool iad-public"));
   EXPECT_EQ(w.condition("public", "ParametersValid"), "True Valid");
+  EXPECT_EQ(w.l2("public"), nullptr) << "their pool is not ours to advertise";
 
   w.world.vanish<api::IPAddressPool>("metallb-system", "iad-public");
   w.settle("public");
   EXPECT_THAT(w.addresses("public"), ElementsAre("203.0.113.1-203.0.113.6"));
+  EXPECT_EQ(w.condition("public", "BackendReady"), "True Rendered");
+}
+
+TEST(ClassRenderingTest, BesideAPoolThatIsMadeOverOursIsAdvertisedUntilTheLastAddressGoes) {
+  ClassWorld w;
+  w.put_class("public", k_29);
+  w.put_address("203.0.113.1", "public");
+  w.settle("public");
+  ASSERT_NE(w.l2("public"), nullptr);
+  w.world.vanish<api::IPAddressPool>("metallb-system", "iad-public");
+  w.put_pool("iad-public", R"(["203.0.113.0/29"])");
+  w.settle("public");
+  EXPECT_EQ(w.condition("public", "BackendReady"), "False ForeignObject");
+  EXPECT_NE(w.l2("public"), nullptr) << "somebody may be reached by it";
+  w.vanish_address("203.0.113.1");
+  w.settle("public");
+  EXPECT_EQ(w.l2("public"), nullptr);
+  EXPECT_EQ(w.pool("public")->autoAssign, true);
+}
+
+TEST(ClassRenderingTest, APoolThatLostItsLabelIsStillOurs) {
+  ClassWorld w;
+  w.put_class("public", k_29);
+  w.settle("public");
+  w.world.change<api::IPAddressPool>("metallb-system", "iad-public", R"({"metadata":{"labels":null}})");
+  ASSERT_TRUE(w.is_woken("public"));
+  w.settle("public");
+  EXPECT_EQ(w.pool("public")->meta.labels.get(api::metallb::class_label), "public");
   EXPECT_EQ(w.condition("public", "BackendReady"), "True Rendered");
 }
 

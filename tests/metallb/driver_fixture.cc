@@ -46,6 +46,13 @@ void DriverTest::put_unshared_class(std::string_view addresses) {
   world.writes = 0;
 }
 
+void DriverTest::put_foreign_pool(std::string_view name, std::string_view addresses) {
+  if (world.get<api::IPAddressPool>("metallb-system", name) != nullptr)
+    world.vanish<api::IPAddressPool>("metallb-system", name);
+  world.put<api::IPAddressPool>(fmt::format(
+      R"({{"metadata":{{"name":"{}","namespace":"metallb-system"}},"spec":{{"addresses":[{}]}}}})", name, addresses));
+}
+
 const api::IPAddressClaim& DriverTest::put_claim(std::string_view name, std::string_view family) {
   return world.put<api::IPAddressClaim>(fmt::format(
       R"({{"metadata":{{"name":"{0}","namespace":"tenant-a","uid":"uid-{0}","annotations":{{"{1}":"{2}","{3}":"uid-{0}"}},

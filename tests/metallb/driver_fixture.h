@@ -31,7 +31,8 @@ class DriverTest : public ::testing::Test {
   void put_class(std::string_view name = "public", std::string_view spec = {});
   // Its advertisement selects Services, so that no address of it is ever shared: every handoff makes a gap.
   void put_unshared_class(std::string_view addresses = R"("203.0.113.0/29","2001:db8::/126")");
-  void put_pool(std::string_view name, std::string_view addresses);
+  // Somebody else's, in place of what has the name.
+  void put_foreign_pool(std::string_view name, std::string_view addresses);
   // A claim as the core leaves it when it waits for us: stamped, resolved, Pending.
   const api::IPAddressClaim& put_claim(std::string_view name = "web", std::string_view family = "IPv4");
   // The core has bound the claim to these address objects.
