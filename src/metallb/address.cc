@@ -47,20 +47,22 @@ AddressPass::AddressPass(const Context& context, kube::View& view, const api::IP
 
 kube::Plan AddressPass::live() {
   if (was_never_promised()) return std::move(plan_);
+  attached_ = is_attached(view_, context_.options, address_);
+  shown_ = service_ != nullptr && shows(*service_, ip_);
   if (!is_senior(view_, address_)) {
     reserve(false, reason::duplicate, "another IPAddress object stands for this address");
+    clear_association();
     say_who_is_refused();
     write_address();
     return std::move(plan_);
   }
-  attached_ = is_attached(view_, context_.options, address_);
   announcing_ = attached_ && is_announcing(*service_, ip_);
-  shown_ = service_ != nullptr && shows(*service_, ip_);
   release_stuck_ = is_release_stuck();
   handing_over_ = announcing_ && !shown_;
   trying_ = view_.since("handing-over", handing_over_);
   released_ = view_.since("released", handing_over_ && holds_.best == nullptr);
   judge_sharing();
+  waited_ = view_.since("hold-waits", holds_.best != nullptr && !holds_.landed(ip_));
   unlanded_ = view_.since("unlanded", holds_.best != nullptr && !holds_.landed(ip_) &&
                                           (is_shown_by_nobody() || (sharing_ && handoff_key(*holds_.best) == key_)));
   if (handing_over_ && !sharing_) {
@@ -153,8 +155,8 @@ void AddressPass::observe_gap() {
   }
 }
 
-// Detach, last but one step: the workload is rid of the address and of our keys, and the hold has it. A Service that
-// keeps another address and never had this one is rid of it from the start.
+// Detach, last but one step: the workload is rid of the address and of our keys, and the hold has it; a junior has no
+// hold to wait for. A Service that keeps another address and never had this one is rid of it from the start.
 void AddressPass::clear_association() {
   const auto& to = address_.associatedTo;
   const bool letting_go = to && to->kind == "Service" && !attached_;
@@ -168,7 +170,8 @@ void AddressPass::clear_association() {
   // As long as it shows the address the ledger says so: else nobody would answer if its owner put the pool back.
   // Where MetalLB is not the one who shows it, nobody would ever take it off.
   if (shown_ && !is_copy(*service_) && is_served_by_metallb(context_.options, *service_)) return;
-  if ((!holds_.landed(ip_) || shown_) && lasted < context_.options.detach_timeout) {
+  const bool held = holds_.landed(ip_) || !is_senior(view_, address_);
+  if ((!held || shown_) && lasted < context_.options.detach_timeout) {
     return plan_.then_look_after(context_.options.detach_timeout - lasted);
   }
   status_["associatedTo"] = nullptr;

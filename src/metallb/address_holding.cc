@@ -44,7 +44,7 @@ void AddressPass::hold() {
   } else if (is_busy(*best) || is_being_emptied(*best)) {
     // answered soon
   } else if (is_beyond_repair(context_.options, *best, ip_)) {
-    plan_.writes.push_back(kube::remove(services(), *best, true, "hold-replace"));
+    replace_hold(*best);
   } else if (boost::json::object repair = repair_of(*best); !repair.empty()) {
     const bool fresh = !is_recorded(*best) && !best->ingress.empty();
     plan_.writes.push_back(kube::patch(services(), *best, std::move(repair), fresh ? "hold-record" : "hold-repair"));
@@ -55,8 +55,8 @@ void AddressPass::hold() {
     if (holds_.landed(ip_) || !shows(*other, ip_)) remove_hold(*other, "hold-surplus");
   }
   if (!holds_.landed(ip_) && !sharing_) {
-    ask_for_gap(unlanded_ >= k_gap_patience);
-    if (unlanded_ < k_gap_patience) plan_.then_look_after(k_gap_patience - unlanded_);
+    ask_for_gap(waited_ >= k_gap_patience);
+    if (waited_ < k_gap_patience) plan_.then_look_after(k_gap_patience - waited_);
   }
 }
 
@@ -72,6 +72,15 @@ void AddressPass::create_hold(std::string step) {
     plan_.writes.push_back(kube::create(services(), std::move(body), std::move(step)));
     return;
   }
+}
+
+// What it has must not fall to an unassigned placeholder before the next one is there.
+void AddressPass::replace_hold(const api::Service& hold) {
+  if (shows(hold, ip_)) {
+    publish_gap(plan_, address_.className, ip_.family());
+    if (!is_gap_opened(view_, address_.className, ip_.family())) return;
+  }
+  remove_hold(hold, "hold-replace");
 }
 
 // For the version that was judged: one that was altered meanwhile may be somebody else's by now.
@@ -97,6 +106,8 @@ void AddressPass::hand_over() {
   const bool opened = is_gap_opened(view_, address_.className, ip_.family());
   ask_for_gap(trying_ >= context_.options.attach_timeout && !opened);
   if (trying_ < context_.options.attach_timeout) plan_.then_look_after(context_.options.attach_timeout - trying_);
+  if (!opened && trying_ >= context_.options.attach_timeout)
+    tell_that_it_has_not_landed("it stays held: a placeholder that is in the way is being deleted and not gone", true);
   if (!opened || is_busy(*service_)) return;
   if (trying_ >= context_.options.attach_timeout) plan_.spends.emplace_back(k_retry);
   remove_holds("hold-release");

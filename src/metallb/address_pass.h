@@ -73,6 +73,8 @@ class AddressPass {
   // Driver design §5: the hold exists, is what it should be, and is the only one.
   void hold();
   void create_hold(std::string step);
+  // One that no patch can make good.
+  void replace_hold(const api::Service& hold);
   void remove_hold(const api::Service& hold, std::string step);
   void remove_holds(const std::string& step);
   // Driver design §6, gap handoff: the workload carries the pin and waits for the hold to go.
@@ -119,6 +121,7 @@ class AddressPass {
   base::Duration alone_{};              // for so long it has been alone with it
   base::Duration trying_{};             // for so long it is being handed over
   base::Duration released_{};           // for so long it is handed over and without a hold
+  base::Duration waited_{};             // for so long there is a hold that is to have the address and has not
   base::Duration unlanded_{};           // for so long the hold could have had the address and has not
   boost::json::object status_;
   std::vector<api::Saying> sayings_;  // what becomes of the conditions in it

@@ -9,6 +9,7 @@
 #include "api/names.h"
 #include "kube/check.h"
 #include "metallb/class.h"
+#include "metallb/class_pass.h"
 #include "metallb/indexes.h"
 #include "metallb/names.h"
 #include "metallb/placeholder.h"
@@ -30,6 +31,8 @@ constexpr std::size_t k_crowd = 16;
 constexpr int k_failures_to_report = 3;
 // While claims wait and gaps are wanted only by those whose last one got nowhere, the two take turns of this length.
 constexpr base::Duration k_turn = std::chrono::seconds(60);
+// With more free addresses than this nobody counts exactly.
+constexpr std::int64_t k_plenty = 1000;
 // Placeholders beyond the free addresses are harmless; what does not settle by itself in this time is taken back.
 constexpr base::Duration k_excess_patience = std::chrono::seconds(10);
 
@@ -88,10 +91,10 @@ class PoolPass {
     const bool all_have_a_place = create_for_oldest(allowed);
     // What comes free goes to the oldest: for all behind those that it suffices for, nothing has changed.
     const bool suffices = all_have_a_place || free > static_cast<std::int64_t>(allowed);
-    say(queue_bucket(pool_.class_name, pool_.family), is_refused()           ? k_supply_refused
-                                                      : is_full()            ? reason::placeholder_limit
-                                                      : free > 0 && suffices ? k_supply_free
-                                                                             : k_supply_exhausted);
+    say(queue_bucket(pool_.class_name, pool_.family), !has_home() || is_refused() ? k_supply_refused
+                                                      : is_full()                 ? reason::placeholder_limit
+                                                      : free > 0 && suffices      ? k_supply_free
+                                                                                  : k_supply_exhausted);
     say(supply_bucket(pool_.class_name, pool_.family), free <= 0                       ? k_supply_exhausted
                                                        : unassigned_.size() >= k_crowd ? k_supply_crowded
                                                                                        : k_supply_free);
@@ -110,22 +113,27 @@ class PoolPass {
     plan_.facts.push_back({std::move(bucket), "", std::string(state), {}});
   }
 
-  bool has_pool() {
-    return pool_of_class(view_, context_.options.metallb_namespace, pool_.class_name) != nullptr;
-  }
+  bool has_pool() { return pool_of_class(view_, context_.options.metallb_namespace, pool_.class_name) != nullptr; }
 
   // An estimate: MetalLB alone knows. Addresses that are on their way into the ledger count twice for a moment.
   std::int64_t free_addresses(const ClassParameters& parameters) {
-    const std::int64_t total = parameters.ranges.count(pool_.family).value;
-    const auto in_ledger = view_.count<api::IPAddress>(k_ledger_index, ledger_bucket(pool_.class_name, pool_.family));
-    const auto drawn = view_.count<api::Service>(k_unrecorded_index, bucket_);
-    return total - static_cast<std::int64_t>(in_ledger + drawn);
+    const auto drawn = static_cast<std::int64_t>(view_.count<api::Service>(k_unrecorded_index, bucket_));
+    const std::int64_t left = parameters.ranges.count(pool_.family).value - drawn;
+    const std::size_t known =
+        view_.count<api::IPAddress>(k_ledger_index, ledger_bucket(pool_.class_name, pool_.family)) +
+        view_.count<api::Service>(k_strangers_index, pool_name(pool_.class_name));
+    const std::int64_t least = left - static_cast<std::int64_t>(known);
+    return least > k_plenty ? least : left - count_taken(view_, pool_.class_name, parameters.ranges, pool_.family);
+  }
+
+  bool has_home() {
+    const auto* home = view_.get<api::Namespace>(context_.options.placeholder_namespace);
+    return home != nullptr && !home->meta.deleting && home->phase != "Terminating";
   }
 
   // True if all that want one are among those that may have one.
   bool create_for_oldest(std::size_t allowed) {
-    const auto* home = view_.get<api::Namespace>(context_.options.placeholder_namespace);
-    const bool possible = home != nullptr && !home->meta.deleting && home->phase != "Terminating" && !is_full();
+    const bool possible = has_home() && !is_full();
     std::size_t place = 0;
     view_.each_fact(wants_bucket(pool_.class_name, pool_.family),
                     [&](std::string_view, const kube::FactBucket::Value& want) {

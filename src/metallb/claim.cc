@@ -33,6 +33,8 @@ constexpr base::Duration k_turn_patience = seconds(2);
 // A wait that is only for one's turn ends by itself, and a thousand claims that say so are as many writes that
 // everybody waits for.
 constexpr base::Duration k_queue_patience = seconds(15);
+// Whether a class is exhausted is an estimate, so that a placeholder is brought to MetalLB's notice all the same.
+constexpr base::Duration k_estimate_patience = std::chrono::minutes(10);
 // A placeholder that was given what it must not keep is replaced at this pace.
 constexpr int k_replace_burst = 3;
 constexpr base::Duration k_replace_refill = seconds(30);
@@ -161,7 +163,7 @@ class ClaimPass {
     for (const base::IpAddress& ip : shown(placeholder)) {
       view_.each<api::IPAddress>(k_address_value_index, ip.to_string(), [&](const api::IPAddress& address) {
         found = found || (address.claimRef && address.claimRef->uid == name->claim_uid &&
-                          address.meta.has_finalizer(api::metallb::teardown));
+                          address.meta.has_finalizer(api::metallb::teardown) && is_senior(view_, address));
         return true;
       });
     }
@@ -201,7 +203,8 @@ class ClaimPass {
       want(family, k_want_new);
       return wait_for_turn(family);
     }
-    if (placeholder->meta.deleting || is_being_recorded(*placeholder)) return;
+    if (placeholder->meta.deleting) return wait_for_deletion(family);
+    if (is_being_recorded(*placeholder)) return;
     if (placeholder->ingress.empty()) want(family, k_want_placed);
     // Without its label it is in no index, and the exclusion of gaps would miss it.
     if (!is_placeholder(*placeholder, context_.options.placeholder_namespace)) {
@@ -245,8 +248,8 @@ class ClaimPass {
     }
     if (state == k_supply_refused) {
       return complain(reason::placeholder_refused,
-                      "the API server refuses to let an address be asked for: an administrator finds the reason in the "
-                      "driver's log");
+                      "no address can be asked for: the API server refuses the driver's placeholders, which is in the "
+                      "driver's log, or their namespace is being deleted");
     }
     if (state == reason::placeholder_limit) {
       return complain(state,
@@ -257,11 +260,19 @@ class ClaimPass {
     complain(reason::queued, "waits for its turn among the claims of class " + claim_->status_className);
   }
 
+  void wait_for_deletion(base::Family family) {
+    if (lasts(wait_name("deletion", family), context_.options.backend_patience))
+      complain(reason::queued,
+               "an earlier placeholder of this claim is being deleted and waits for somebody else's finalizer");
+  }
+
   void wait_for_backend(base::Family family, const api::Service& placeholder) {
     const std::string name = wait_name("backend", family);
     const std::string state = state_in(supply_bucket(claim_->status_className, family));
     if (state == k_supply_exhausted) {
       if (lasts(name, k_turn_patience)) exhausted(family);
+      if (lasts(name, k_estimate_patience) && !view_.busy(ref(placeholder)))
+        touch(plan_, view_, placeholder, k_estimate_patience);
       return;
     }
     const bool silent = lasts(name, context_.options.backend_patience);
@@ -289,7 +300,7 @@ class ClaimPass {
 
   // What is not waited for in this pass starts anew when it is waited for again.
   void forget_waits() {
-    for (const std::string_view what : {"turn", "backend", "served"}) {
+    for (const std::string_view what : {"turn", "deletion", "backend", "served"}) {
       for (const base::Family family : {base::Family::v4, base::Family::v6}) {
         const std::string name = wait_name(what, family);
         if (std::ranges::find(waits_, name) == waits_.end()) view_.since(name, false);
@@ -328,12 +339,16 @@ class ClaimPass {
   void record(const api::Service& placeholder, const base::IpAddress& ip) {
     bool ours = false;
     bool others = false;
+    bool going = false;
     view_.each<api::IPAddress>(k_address_value_index, ip.to_string(), [&](const api::IPAddress& address) {
-      (address.claimRef && address.claimRef->uid == claim_->meta.uid ? ours : others) = true;
+      const bool is_of_claim = address.claimRef && address.claimRef->uid == claim_->meta.uid;
+      const bool is_going = address.meta.deleting && holder_of(view_, address) == nullptr;
+      (is_going ? going : is_of_claim ? ours : others) = true;
       return true;
     });
     if (others) return mismatch(placeholder, ip);
     if (ours) return;  // not held by us, and it does not count for the claim: the core says why
+    if (going) return wait_for_ledger(ip);
     const std::string name = base::object_name(ip);
     if (view_.get<api::IPAddress>(name) != nullptr) {
       return complain(reason::name_taken, "an IPAddress object named " + name + " exists for another address");
@@ -345,6 +360,13 @@ class ClaimPass {
     } else {
       plan_.confirms = {{self}};
     }
+  }
+
+  // MetalLB has it back already; in the ledger the last finalizer is still there.
+  void wait_for_ledger(const base::IpAddress& ip) {
+    if (lasts(wait_name("turn", ip.family()), k_turn_patience))
+      complain(reason::queued,
+               "MetalLB assigned " + ip.to_string() + ", whose earlier IPAddress object is not gone yet");
   }
 
   json::object address_body(const base::IpAddress& ip) const {
@@ -384,13 +406,24 @@ class ClaimPass {
     if (!trouble_) trouble_ = Trouble{std::string(reason), std::move(message)};
   }
 
+  // It is of whoever serves the claim. When the stamp names another driver, what we have said is taken back; what is
+  // said when that is done is the other one's.
+  bool is_condition_ours(const kube::Condition* current) {
+    const std::string* stamp = claim_->meta.annotations.find(api::provisioner_annotation);
+    const bool stamped = stamp == nullptr || *stamp == api::metallb::provisioner;
+    const bool left = view_.remembers("said") && current != nullptr && current->status != "True";
+    view_.since("said", stamped || left);
+    return stamped || left;
+  }
+
   // Contract §6.8: why the claim waits, taken back when it no longer does. The straight path writes nothing here.
   void report() {
     plan_.writes.insert(plan_.writes.end(), std::make_move_iterator(creates_.begin()),
                         std::make_move_iterator(creates_.end()));
     if (!plan_.writes.empty()) plan_.confirms.clear();  // asked for again by the next pass
-    if (claim_->meta.deleting || !plan_.confirms.empty()) return;
     const kube::Condition* current = kube::find_condition(claim_->conditions, api::condition::provisioning);
+    const bool may_withdraw = is_condition_ours(current);
+    if (claim_->meta.deleting || !plan_.confirms.empty()) return;
     std::vector<api::Saying> sayings;
     std::vector<std::string_view> withdrawn;
     if (trouble_) {
@@ -403,6 +436,8 @@ class ClaimPass {
       sayings.push_back({api::condition::provisioning, "True", reason::provisioned, "all addresses are reserved"});
     } else if (class_) {
       return;  // on its way: what was said stays until it is known to be over
+    } else if (!may_withdraw) {
+      return;
     } else {
       withdrawn.push_back(api::condition::provisioning);
     }

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "api/builtin.h"
@@ -195,29 +197,47 @@ Outsiders find_outsiders(ClassPass& pass, const IpRangeSet& ranges, bool held_on
   return result;
 }
 
-std::vector<IpAddress> find_untracked(ClassPass& pass) {
-  std::vector<IpAddress> found;
-  pass.view.each<api::Service>(k_strangers_index, pool_name(pass.name), [&](const api::Service& service) {
+namespace {
+
+// Addresses of a pool that Services show and the ledger does not have.
+void each_untracked(kube::View& view, const std::string& pool,
+                    const std::function<void(const api::Service&, const IpAddress&)>& visit) {
+  view.each<api::Service>(k_strangers_index, pool, [&](const api::Service& service) {
     for (const std::string& text : service.ingress) {
       const auto ip = IpAddress::parse(text);
-      if (!ip || pass.view.count<api::IPAddress>(api::k_by_value, ip->to_string()) != 0) continue;
-      found.push_back(*ip);
-      pass.plan.events.push_back(
-          {.regarding = {&api::Service::kind().resource, service.meta.ns, service.meta.name},
-           .regarding_uid = service.meta.uid,
-           .warning = true,
-           .reason = std::string(reason::untracked),
-           .action = "Render",
-           .note = fmt::format("{} is of class {} and in use without a claim: nobody keeps it for this Service",
-                               ip->to_string(), pass.name),
-           .once = true});
+      if (ip && view.count<api::IPAddress>(api::k_by_value, ip->to_string()) == 0) visit(service, *ip);
     }
     return true;
   });
-  std::ranges::sort(found);
-  const auto repeated = std::ranges::unique(found);
-  found.erase(repeated.begin(), repeated.end());
-  return found;
+}
+
+}  // namespace
+
+std::int64_t count_taken(kube::View& view, std::string_view class_name, const IpRangeSet& ranges, Family family) {
+  const std::string ledger = ledger_bucket(class_name, family);
+  const std::size_t outside = members_in<api::IPAddress>(view, k_ledger_index, ledger, gaps(ranges, family)).size();
+  std::set<IpAddress> untracked;
+  each_untracked(view, pool_name(class_name), [&](const api::Service&, const IpAddress& ip) {
+    if (ip.family() == family && ranges.contains(ip)) untracked.insert(ip);
+  });
+  return static_cast<std::int64_t>(view.count<api::IPAddress>(k_ledger_index, ledger) - outside + untracked.size());
+}
+
+std::vector<IpAddress> find_untracked(ClassPass& pass) {
+  std::set<IpAddress> found;
+  each_untracked(pass.view, pool_name(pass.name), [&](const api::Service& service, const IpAddress& ip) {
+    found.insert(ip);
+    pass.plan.events.push_back(
+        {.regarding = {&api::Service::kind().resource, service.meta.ns, service.meta.name},
+         .regarding_uid = service.meta.uid,
+         .warning = true,
+         .reason = std::string(reason::untracked),
+         .action = "Render",
+         .note = fmt::format("{} is of class {} and in use without a claim: nobody keeps it for this Service",
+                             ip.to_string(), pass.name),
+         .once = true});
+  });
+  return {found.begin(), found.end()};
 }
 
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,6 +66,11 @@ struct Outsiders {
 // Ledger addresses and assigned placeholders outside `ranges`. `held_only`: those that carry our finalizer, for a class
 // that is not there (any more) to tell that it is ours. Costs what lies outside, not what lies inside.
 Outsiders find_outsiders(ClassPass& pass, const base::IpRangeSet& ranges, bool held_only);
+
+// How many addresses of the family in `ranges` are not to be had: the ledger has them, or a Service uses them without a
+// claim. Costs the gaps between the ranges, what lies outside, and those Services.
+std::int64_t count_taken(kube::View& view, std::string_view class_name, const base::IpRangeSet& ranges,
+                         base::Family family);
 
 // Addresses of the class's pool that Services use although the ledger does not know them (driver design §7). Each of
 // these Services is told once.

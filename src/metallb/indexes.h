@@ -32,8 +32,8 @@ inline constexpr std::string_view k_service_shown_index = "shown";
 inline constexpr std::string_view k_service_uid_index = "recorded-uid";
 // Placeholder by its label `ip-address`.
 inline constexpr std::string_view k_placeholder_address_index = "placeholder-address";
-// Any Service of the placeholder namespace by the uid of each IPAddress that owns it: what somebody has taken the labels
-// off is still found by it.
+// Any Service of the placeholder namespace by the uid of each IPAddress that owns it: what somebody has taken the
+// labels off is still found by it.
 inline constexpr std::string_view k_owned_index = "owned";
 // Placeholder without that label, by "ns/name" of the claim in its annotations.
 inline constexpr std::string_view k_placeholder_claim_index = "placeholder-claim";

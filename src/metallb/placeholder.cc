@@ -158,8 +158,8 @@ class Candidates {
       return true;
     });
   }
-  // A hold that lost one of its labels, or both, is in none of their indexes. It is still ours by its owner or its name,
-  // unless what is left of them says that it is another one's.
+  // A hold that lost one of its labels, or both, is in none of their indexes. It is still ours by its owner or its
+  // name, unless what is left of them says that it is another one's.
   bool is_astray(const api::Service& hold) {
     if (!is_recorded(hold)) return true;
     return !is_placeholder(hold, options_.placeholder_namespace) && is_labelled_right(hold, address_, ip_);

@@ -25,8 +25,9 @@ std::string class_label_value(std::string_view class_name);
 boost::json::object rendered_metadata(std::string_view ns, std::string_view class_name);
 // The class that an object was rendered for, by its name and marks; nullopt if it is not ours.
 std::optional<std::string> rendered_for(const kube::Meta& meta);
-// Whether an object of the name pool_name(class) was rendered for it: told by our label, without that by our note on how
-// it is advertised, or by the owner reference that an older implementation left. Anything else of that name is somebody else's and is not taken over.
+// Whether an object of the name pool_name(class) was rendered for it: told by our label, without that by our note on
+// how it is advertised, or by the owner reference that an older implementation left. Anything else of that name is
+// somebody else's and is not taken over.
 bool is_rendering_of(const kube::Meta& meta, std::string_view class_name);
 
 // MetalLB's own reading of one entry of a pool: host bits are masked, blanks around the dash are allowed; nullopt where

@@ -43,15 +43,15 @@ ServicePass::Addresses ServicePass::at_risk() {
   Addresses found = mine_;
   for (const base::IpAddress& ip : shown(service_)) {
     view_.each<api::IPAddress>(k_address_value_index, ip.to_string(), [&](const api::IPAddress& address) {
-      // Another object for the same address has no hold of its own.
-      const bool ours = address.meta.has_finalizer(api::metallb::teardown) && is_senior(view_, address);
+      const bool ours = address.meta.has_finalizer(api::metallb::teardown);
       if (ours && std::ranges::find(found, &address) == found.end()) found.push_back(&address);
       return true;
     });
   }
+  // Another object for the same address has no hold of its own.
   std::erase_if(found, [&](const auto* address) {
     const auto value = value_of(*address);
-    return !value || !shows(service_, *value);
+    return !value || !shows(service_, *value) || !is_senior(view_, *address);
   });
   return found;
 }

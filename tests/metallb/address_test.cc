@@ -242,8 +242,7 @@ TEST_F(AddressTest, AHoldWithoutLabelsIsFoundByItsOwner) {
   assign_home("iad-uid-old-v4", k_v4);
   settle();
   for (const char* labels : {"null", R"({"metallb.drivers.local.sdn.cozystack.io/placeholder":null})"}) {
-    world.change<api::Service>(k_home, "iad-uid-old-v4",
-                               fmt::format(R"({{"metadata":{{"labels":{}}}}})", labels));
+    world.change<api::Service>(k_home, "iad-uid-old-v4", fmt::format(R"({{"metadata":{{"labels":{}}}}})", labels));
     EXPECT_EQ(settle(), 1) << labels;
     expect_proper_hold("iad-uid-old-v4", k_v4);
     EXPECT_THAT(placeholders(), ElementsAre("iad-uid-old-v4"));
@@ -271,6 +270,25 @@ TEST_F(AddressTest, AHoldOfAnotherLoadBalancerClassIsReplaced) {
   EXPECT_FALSE(hold(k_v4)->loadBalancerClass);
 }
 
+// As all are when the driver is started with another --load-balancer-class.
+TEST_F(AddressTest, WhatAHoldHasThatIsReplacedFallsToNoPlaceholder) {
+  put_bound();
+  put_claim("waiting");
+  settle();
+  ASSERT_NE(drawn("waiting"), nullptr);
+  world.change<api::Service>(k_home, "iad-ip-203-0-113-1", R"({"spec":{"loadBalancerClass":"other"}})");
+  world.settle(address_key(name_of(k_v4)));
+  ASSERT_NE(hold(k_v4), nullptr);
+  EXPECT_EQ(hold(k_v4)->loadBalancerClass, "other");
+  const kube::Plan before = plan(pool_key("public", base::Family::v4));
+  EXPECT_THAT(steps(before), ElementsAre("placeholder-before-gap"));
+  world.execute(before);
+  settle();
+  ASSERT_NE(hold(k_v4), nullptr);
+  EXPECT_FALSE(hold(k_v4)->loadBalancerClass);
+  EXPECT_EQ(drawn("waiting"), nullptr);
+}
+
 TEST_F(AddressTest, ATerminatingHoldIsReplacedUnderAnotherName) {
   put_bound();
   world.change<api::Service>(k_home, "iad-ip-203-0-113-1", R"({"metadata":{"finalizers":["somebody/else"]}})");
@@ -281,6 +299,20 @@ TEST_F(AddressTest, ATerminatingHoldIsReplacedUnderAnotherName) {
   world.vanish<api::Service>(k_home, "iad-ip-203-0-113-1");
   assign_home(spare, k_v4);
   EXPECT_EQ(settle(), 0);
+}
+
+TEST_F(AddressTest, ATerminatingHoldThatDoesNotGoKeepsNobodyWaitingForEver) {
+  put_bound();
+  world.change<api::Service>(k_home, "iad-ip-203-0-113-1", R"({"metadata":{"finalizers":["somebody/else"]}})");
+  world.remove<api::Service>(k_home, "iad-ip-203-0-113-1");
+  settle();
+  put_claim("other");
+  settle();
+  ASSERT_EQ(drawn("other"), nullptr);
+  EXPECT_EQ(world.facts(gaps_bucket("public", base::Family::v4)).members.begin()->second.value, "");
+  settle_after(std::chrono::minutes(7));
+  EXPECT_EQ(world.facts(gaps_bucket("public", base::Family::v4)).members.begin()->second.value, k_gap_patient);
+  EXPECT_NE(drawn("other"), nullptr);
 }
 
 TEST_F(AddressTest, OfSeveralPlaceholdersTheOneThatHasTheAddressStays) {

@@ -257,6 +257,65 @@ TEST_F(AllocationTest, WhatSomebodyElsesPoolHasGivenIsNotRecorded) {
   EXPECT_THAT(placeholders(), IsEmpty());
 }
 
+// --- what supply says ---
+
+TEST_F(AllocationTest, AddressesOutsideTheRangesTakeNothingFromTheSupply) {
+  use_small_class();
+  for (const char* ip : {"203.0.113.1", "203.0.113.2"}) {
+    put_address(ip, "");
+    put_hold(ip);
+  }
+  settle();
+  put_class("public", R"("parameters":{"addresses":["198.51.100.0/30"]})");
+  put_claim("a");
+  put_claim("b");
+  settle();
+  EXPECT_NE(drawn("a"), nullptr);
+  EXPECT_NE(drawn("b"), nullptr);
+}
+
+TEST_F(AllocationTest, WhatServicesUseWithoutAClaimIsNotFree) {
+  use_small_class();
+  for (const char* ip : {"203.0.113.1", "203.0.113.2"}) {
+    put_service(name_of(ip), "");
+    assign("tenant-a", name_of(ip), {ip});
+  }
+  put_claim("a");
+  put_claim("b");
+  settle();
+  settle_after(seconds(3));
+  EXPECT_THAT(placeholders(), ElementsAre("iad-uid-a-v4"));
+  settle_after(seconds(11));
+  EXPECT_EQ(provisioning("a"), "False/Exhausted");
+}
+
+TEST_F(AllocationTest, WhileTheirNamespaceGoesNoPlaceholdersAreToBeHad) {
+  world.change<api::Namespace>("", k_home, R"({"status":{"phase":"Terminating"}})");
+  put_claim();
+  settle();
+  settle_after(seconds(3));
+  EXPECT_THAT(placeholders(), IsEmpty());
+  EXPECT_EQ(provisioning(), "False/PlaceholderRefused");
+}
+
+// That it is exhausted is an estimate.
+TEST_F(AllocationTest, InAnExhaustedClassMetalLbIsAskedAgainSeldom) {
+  use_small_class();
+  for (const char* ip : {"203.0.113.1", "203.0.113.2"}) {
+    put_address(ip, "");
+    put_hold(ip);
+  }
+  put_claim("a");
+  settle();
+  settle_after(seconds(3));
+  EXPECT_EQ(settle_after(std::chrono::minutes(9)), 0);
+  EXPECT_EQ(settle_after(std::chrono::minutes(1)), 1);
+  EXPECT_EQ(annotation(*drawn("a"), m::touched), "1");
+  EXPECT_EQ(settle_after(std::chrono::minutes(9)), 0);
+}
+
+// --- ---
+
 class LimitedAllocationTest : public DriverTest {
  protected:
   static Options limited() {

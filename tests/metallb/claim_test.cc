@@ -265,6 +265,60 @@ TEST_F(ClaimTest, AnAddressThatTheLedgerHasForSomebodyElseIsGivenBack) {
   EXPECT_NE(drawn(), nullptr);
 }
 
+// Its hold went first, so MetalLB may give the address to the next one before the ledger has lost it.
+TEST_F(ClaimTest, AnAddressThatIsBeingTornDownIsWaitedFor) {
+  put_address(k_v4, "");
+  world.remove<api::IPAddress>("", name_of(k_v4));
+  put_claim();
+  settle();
+  assign_home("iad-uid-web-v4", k_v4);
+  world.settle(claim_key("tenant-a", "web"));
+  world.advance(seconds(3));
+  world.settle(claim_key("tenant-a", "web"));
+  EXPECT_EQ(provisioning(), "False/Queued");
+  ASSERT_NE(drawn(), nullptr);
+  EXPECT_THAT(event_reasons(), IsEmpty());
+  world.vanish<api::IPAddress>("", name_of(k_v4));
+  settle();
+  ASSERT_NE(address(k_v4), nullptr);
+  EXPECT_EQ(address(k_v4)->claimRef->uid, "uid-web");
+}
+
+// The watch of addresses lagged: MetalLB had given away what an administrator has for somebody else, and it was
+// recorded beside that.
+TEST_F(ClaimTest, AJuniorIsNotWhatAPlaceholderIsKeptFor) {
+  put_claim("b");
+  world.put<api::IPAddress>(fmt::format(
+      R"({{"metadata":{{"name":"gateway"}},"spec":{{"address":"{}","className":"public","reclaimPolicy":"Retain",
+          "claimRef":{{"namespace":"tenant-a","name":"b","uid":"uid-b"}},"source":{{"providerRef":{{"id":"x"}}}}}},
+          "status":{{"phase":"Bound"}}}})",
+      k_v4));
+  put_claim();
+  world.put<api::Service>(
+      boost::json::serialize(allocation_body(options, *claim(), "iad-uid-web-v4", "public", base::Family::v4)));
+  assign_home("iad-uid-web-v4", k_v4);
+  put_address(k_v4, "web");
+  settle();
+  EXPECT_EQ(drawn(), nullptr);
+  ASSERT_NE(placeholder(hold_name("gateway")), nullptr);
+  assign_home(hold_name("gateway"), k_v4);
+  settle();
+  settle_after(seconds(31));
+  ASSERT_NE(drawn(), nullptr);
+  EXPECT_THAT(drawn()->ingress, IsEmpty());
+}
+
+TEST_F(ClaimTest, ATerminatingPlaceholderIsSaid) {
+  put_claim();
+  settle();
+  world.change<api::Service>(k_home, "iad-uid-web-v4", R"({"metadata":{"finalizers":["somebody/else"]}})");
+  world.remove<api::Service>(k_home, "iad-uid-web-v4");
+  settle();
+  EXPECT_EQ(provisioning(), "");
+  settle_after(seconds(11));
+  EXPECT_EQ(provisioning(), "False/Queued");
+}
+
 TEST_F(ClaimTest, ANameTakenByAnotherAddressIsSaid) {
   world.put<api::IPAddress>(fmt::format(
       R"({{"metadata":{{"name":"{}"}},"spec":{{"address":"198.51.100.9","className":"other"}}}})", name_of(k_v4)));
@@ -309,6 +363,22 @@ TEST_F(ClaimTest, TheConditionGoesWithTheServing) {
                                     R"({"metadata":{"annotations":{"local.sdn.cozystack.io/provisioner":"other"}}})");
   settle();
   EXPECT_EQ(provisioning(), "");
+}
+
+TEST_F(ClaimTest, WhatAnotherDriverSaysIsLeftToIt) {
+  put_class("public", R"("parameters":{"addresses":["2001:db8::/126"]})");
+  put_claim();
+  settle();
+  world.change<api::IPAddressClaim>("tenant-a", "web",
+                                    R"({"metadata":{"annotations":{"local.sdn.cozystack.io/provisioner":"other"}}})");
+  settle();
+  ASSERT_EQ(provisioning(), "");
+  world.change<api::IPAddressClaim>(
+      "tenant-a", "web",
+      R"({"status":{"conditions":[{"type":"Provisioning","status":"False","reason":"Foo","message":"",
+          "lastTransitionTime":"2025-01-01T00:00:00Z"}]}})");
+  EXPECT_EQ(settle(), 0);
+  EXPECT_EQ(provisioning(), "False/Foo");
 }
 
 TEST_F(ClaimTest, ASilentBackendIsTouchedThenToldOf) {

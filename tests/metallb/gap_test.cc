@@ -92,6 +92,41 @@ TEST_F(GapTest, NorIsItWhenItsClaimGoes) {
 
 // --- several objects for one address ---
 
+TEST_F(GapTest, APlaceholderThatKeepsAGapFromOpeningIsSaid) {
+  put_unshared_class();
+  put_bound();
+  put_claim("waiting");
+  settle();
+  world.change<api::Service>(k_home, "iad-uid-waiting-v4", R"({"metadata":{"finalizers":["somebody/else"]}})");
+  put_service();
+  settle();
+  ASSERT_TRUE(drawn("waiting")->meta.deleting);
+  ASSERT_NE(hold(k_v4), nullptr);
+  EXPECT_THAT(event_reasons(), Not(Contains("HandoffTimedOut")));
+  settle_after(seconds(31));
+  EXPECT_THAT(event_reasons(), Contains("HandoffTimedOut"));
+  EXPECT_NE(hold(k_v4), nullptr);
+}
+
+// A claim goes whose address an administrator has given to another one already.
+TEST_F(GapTest, AJuniorIsRidOfItsServiceWithoutAHoldOfItsOwn) {
+  put_bound();
+  put_attached("app", {std::string(k_v4)});
+  put_claim("next");
+  world.put<api::IPAddress>(fmt::format(
+      R"({{"metadata":{{"name":"again","finalizers":["{}"]}},"spec":{{"address":"{}","className":"public",
+          "claimRef":{{"namespace":"tenant-a","name":"next","uid":"uid-next"}},"source":{{"providerRef":{{"id":"x"}}}}}},
+          "status":{{"phase":"Bound"}}}})",
+      m::teardown, k_v4));
+  settle();
+  world.vanish<api::IPAddressClaim>("tenant-a", "web");
+  settle();
+  EXPECT_EQ(annotation(*service(), m::pool), m::awaiting_pool) << "the hold of the other one is ready";
+  assign("tenant-a", "app", {});
+  settle();
+  EXPECT_EQ(address(k_v4)->associatedTo, std::nullopt);
+}
+
 TEST_F(GapTest, AJuniorThatGoesLeavesItsHoldToTheSenior) {
   put_bound();
   put_junior();
