@@ -22,6 +22,8 @@ struct WatchSpec {
   // The keys this object gives birth to. Called for both sides of a change; a key is woken when it is new on one side
   // only, or when the object appears, goes or changes its uid. Everything else is woken by what it read.
   std::function<void(const Object&, std::vector<Key>&)> keys;
+  // With `optional`: the right to it may be missing too. While it is refused the kind counts as not available.
+  bool may_be_forbidden = false;
 };
 
 struct ReconcilerSpec {

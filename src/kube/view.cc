@@ -81,6 +81,17 @@ base::Duration View::since(std::string_view fact, bool holds) {
   return world_.now() - it->second;
 }
 
+void View::note(std::string_view name, std::string value) {
+  const auto it = memory_.notes.find(name);
+  if (it != memory_.notes.end()) memory_.notes.erase(it);
+  if (!value.empty()) memory_.notes.emplace(std::string(name), std::move(value));
+}
+
+std::string_view View::noted(std::string_view name) const {
+  const auto it = memory_.notes.find(name);
+  return it == memory_.notes.end() ? std::string_view() : it->second;
+}
+
 base::Duration View::throttle(std::string_view name, int burst, base::Duration refill) {
   check(burst > 0 && refill > base::Duration::zero(), "a throttle that never lets anything through");
   const base::MonoTime now = world_.now();

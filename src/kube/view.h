@@ -33,6 +33,7 @@ struct KeyMemory {
   std::string refusal;                                       // the server's words about the last of them; "" if none
   int refusal_code = 0;                                      // and its HTTP status; 0 if there was no answer
   std::map<std::string, base::MonoTime, std::less<>> since;  // facts that held without a break since
+  std::map<std::string, std::string, std::less<>> notes;
   struct Bucket {
     double tokens = 0;
     base::MonoTime at;
@@ -128,6 +129,10 @@ class View {
   // Whether since() was last told that it holds. Asks only: for what is to be remembered for a while after it has
   // ended.
   bool remembers(std::string_view fact) const { return memory_.since.contains(fact); }
+  // What this process has drawn or decided for the key and cannot read back from anywhere; gone with the process.
+  // note() with "" forgets; noted() is "" if there is nothing under that name.
+  void note(std::string_view name, std::string value);
+  std::string_view noted(std::string_view name) const;
   // Token bucket per key: zero if a token is there now (draw it with Plan::spends), else how long until there is one.
   base::Duration throttle(std::string_view name, int burst, base::Duration refill);
   // The same for a throttle that may not have been asked for yet: zero then, and nothing is remembered.

@@ -315,13 +315,18 @@ bool WatchMachine::version_failed(base::MonoTime now, const ApiError& error, std
   return true;
 }
 
+bool WatchMachine::is_missing(const ApiError& error) const {
+  return error.is_not_found() || (policy_.may_be_forbidden && error.is_forbidden());
+}
+
 void WatchMachine::kind_missing(const ApiError& error, std::string_view doing) {
   // Told once; it may stay missing for long.
   const bool news = std::exchange(available_, false);
   if (news) actions_.emplace_back(Available{false});
   const auto spread = static_cast<double>(policy_.missing_poll.count()) / 3 * random_.unit();
   const base::Duration delay = policy_.missing_poll + base::Duration(static_cast<base::Duration::rep>(spread));
-  actions_.emplace_back(Report{error, doing, delay, policy_.optional || !news});
+  const bool expected = policy_.optional && !error.is_forbidden();
+  actions_.emplace_back(Report{error, doing, delay, expected || !news});
   wait(delay, Next::list);
 }
 
@@ -333,7 +338,7 @@ void WatchMachine::list_failed(base::MonoTime now, const ApiError& error) {
     continue_.clear();
     whole_ = list_newest_ = true;
     send_list();
-  } else if (error.is_not_found()) {
+  } else if (is_missing(error)) {
     kind_missing(error, "list");
   } else if (!version_failed(now, error, "list")) {
     back_off(now, error, "list", !continue_.empty() && is_transient(error) ? Next::page : Next::list);
@@ -349,7 +354,7 @@ void WatchMachine::fall_back(base::MonoTime now, std::string_view reason) {
 void WatchMachine::initial_failed(base::MonoTime now, const ApiError& error) {
   if (is_open_ && ++initial_cuts_ >= k_initial_cuts) pages_once_ = true;
   is_open_ = false;
-  if (error.is_not_found()) {
+  if (is_missing(error)) {
     kind_missing(error, "watch");
   } else if (!version_failed(now, error, "watch")) {
     const bool refused = error.code >= 400 && !is_transient(error) && !error.is_unauthorized() && !error.is_forbidden();
@@ -363,7 +368,7 @@ void WatchMachine::initial_failed(base::MonoTime now, const ApiError& error) {
 
 void WatchMachine::watch_failed(base::MonoTime now, const ApiError& error) {
   const bool lived = std::exchange(is_open_, false) && now - opened_at_ >= k_very_short;
-  if (error.is_not_found()) {
+  if (is_missing(error)) {
     kind_missing(error, "watch");
   } else if (version_failed(now, error, "watch")) {
     return;

@@ -30,8 +30,9 @@
 namespace kube {
 
 struct WatchPolicy {
-  bool optional = false;       // the kind may be missing: quiet about it
-  bool streaming_list = true;  // begin with sendInitialEvents
+  bool optional = false;          // the kind may be missing: quiet about it
+  bool may_be_forbidden = false;  // a refused right is like a missing kind, but told once
+  bool streaming_list = true;     // begin with sendInitialEvents
   int page_size = 500;
   base::Duration list_timeout = std::chrono::seconds(60);
   base::Duration header_timeout = std::chrono::seconds(30);
@@ -133,6 +134,7 @@ class WatchMachine {
   void ended(base::MonoTime now);
   void garbage(base::MonoTime now, std::string what);
   void fall_back(base::MonoTime now, std::string_view reason);
+  bool is_missing(const ApiError& error) const;
   void kind_missing(const ApiError& error, std::string_view doing);
 
   // Takes the events of a streaming list; returns how many belong to it.

@@ -503,6 +503,44 @@ TEST(WatchMachine, AMissingKindIsLookedForQuietlyAndFound) {
   EXPECT_EQ(h.held(), "a=3");
 }
 
+// Its right is in a Role that may be missing: told once, and nobody waits for it.
+TEST(WatchMachine, AKindThatMayBeForbiddenIsMissingWhileItIs) {
+  for (const bool streaming : {false, true}) {
+    WatchPolicy policy = streaming ? WatchPolicy{} : Harness::pages();
+    policy.optional = true;
+    policy.may_be_forbidden = true;
+    Harness h(policy);
+    for (int i = 0; i < 3; ++i) {
+      streaming ? h.refuse(status(403, "Forbidden")) : h.list_fails(status(403, "Forbidden"));
+      EXPECT_EQ(h.reports.back().quiet, i != 0);
+      EXPECT_EQ(h.availability, std::vector<bool>{false});
+      h.fire();
+    }
+  }
+  WatchPolicy policy = Harness::pages();
+  policy.optional = true;
+  Harness h(policy);
+  h.list_fails(status(403, "Forbidden"));
+  EXPECT_EQ(h.availability, std::vector<bool>{}) << "any other kind is waited for";
+}
+
+TEST(WatchMachine, ARightThatIsTakenLaterMakesItMissingUntilItIsBack) {
+  WatchPolicy policy;
+  policy.optional = true;
+  policy.may_be_forbidden = true;
+  Harness h(policy);
+  h.open();
+  h.events({added(widget("a", 3)), bookmark(10, true)});
+  h.pass(1min);
+  h.end();
+  h.refuse(status(403, "Forbidden"));
+  EXPECT_EQ(h.availability, std::vector<bool>{false});
+  h.fire();
+  h.open();
+  h.events({added(widget("a", 3)), bookmark(12, true)});
+  EXPECT_EQ(h.availability, (std::vector<bool>{false, true}));
+}
+
 TEST(WatchMachine, AKindThatVanishesIsReportedOnceAndComesBack) {
   Harness h;
   h.open();
