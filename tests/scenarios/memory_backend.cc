@@ -88,11 +88,13 @@ void MemoryBackend::new_world() {
   options.seed = options_.seed;
   started_.clear();
   webhook_.reset();
+  workloads_.reset();
   world_ = std::make_unique<sandbox::World>(options);
   auto& server = world_->server();
   server.load_crds(std::filesystem::path(options_.sources) / "crds");
   server.load_metallb_crds();
   for (const auto* ns : {"default", "metallb-system", "metallb-iad-system"}) put_namespace(ns);
+  workloads_ = std::make_unique<sandbox::Workloads>(server, world_->reactor());
   server.set_authorizer([this](const sandbox::Access& access) {
     const auto rights = rights_.find(access.user);
     if (rights == rights_.end() ||

@@ -9,6 +9,7 @@
 
 #include "metallb/controller.h"
 #include "sandbox/metallb.h"
+#include "sandbox/workloads.h"
 #include "sandbox/world.h"
 #include "scenarios/backend.h"
 #include "scenarios/rbac.h"
@@ -57,7 +58,8 @@ class MemoryBackend : public Backend {
   std::unique_ptr<sandbox::MetalLbWebhook> webhook_;
   std::map<std::string, Rights, std::less<>> rights_;  // by user
   std::unique_ptr<sandbox::World> world_;
-  std::set<Process> started_;  // once in this world
+  std::unique_ptr<sandbox::Workloads> workloads_;  // endpoints of Services that have a selector
+  std::set<Process> started_;                      // once in this world
   std::vector<std::string> breaches_;
 };
 

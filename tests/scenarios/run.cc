@@ -32,7 +32,10 @@ void Run::run() {
 }
 
 void Run::bind(const BindingList& list) {
-  for (const auto& [name, value] : list) bindings_[name] = check(substitute(value, bindings_));
+  for (const auto& [name, value] : list) {
+    const auto other = options_.bindings.find(name);
+    bindings_[name] = other == options_.bindings.end() ? check(substitute(value, bindings_)) : other->second;
+  }
 }
 
 void Run::outputs(const json::object& argument, const json::value& object) {

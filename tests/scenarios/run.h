@@ -1,6 +1,8 @@
 // Runs one scenario on a backend.
 #pragma once
 
+#include <boost/json/value.hpp>
+#include <map>
 #include <string>
 
 #include "scenarios/backend.h"
@@ -11,6 +13,9 @@ namespace scenarios {
 struct RunOptions {
   // Kill and restart core and driver before every operation.
   bool restart_between = false;
+  // Bindings of these names have these values, whatever the scenarios say: longer runs than there is time for every
+  // day.
+  std::map<std::string, boost::json::value> bindings;
   std::string placeholder_namespace = "metallb-iad-system";
   std::string metallb_namespace = "metallb-system";
 };

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <boost/json.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -22,6 +23,7 @@ struct Options {
   scenarios::RunOptions run;
   std::vector<std::string> paths{"tests/scenarios"};
   std::vector<std::string> filters;
+  std::vector<std::string> bindings;
   bool list = false;
 };
 
@@ -79,10 +81,19 @@ int main(int argc, char** argv) {
   app.add_option("--filter", options.filters, "only scenarios whose name or file contains this; may be repeated");
   app.add_flag("--restart-between", options.run.restart_between,
                "kill and restart both controllers before every operation; events are then not looked for");
+  app.add_option("--bind", options.bindings,
+                 "NAME=VALUE (JSON): bindings of that name have this value: --bind rounds=200");
   app.add_flag("--list", options.list, "only list them");
   CLI11_PARSE(app, argc, argv);
 
   base::log::configure(base::log::Level::error, base::log::Format::text);
+  for (const std::string& binding : options.bindings) {
+    const std::size_t at = binding.find('=');
+    boost::system::error_code error;
+    const auto value = boost::json::parse(at == std::string::npos ? "" : binding.substr(at + 1), error);
+    if (error) return fmt::print(stderr, "--bind {}: NAME=VALUE, and the value as JSON\n", binding), 2;
+    options.run.bindings[binding.substr(0, at)] = value;
+  }
   std::vector<scenarios::Scenario> all;
   for (const auto& path : options.paths) {
     auto loaded = scenarios::load_scenarios(path, options.backend.real.sources + "/tests/scenarios/templates");
