@@ -47,6 +47,8 @@ constexpr std::array namespace_status{field<&Namespace::phase>("phase")};
 
 constexpr Resource service_resource{"", "v1", "services", "Service", true};
 constexpr Resource namespace_resource{"", "v1", "namespaces", "Namespace", false};
+constexpr Resource pod_resource{"", "v1", "pods", "Pod", true};
+constexpr Resource slice_resource{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", true};
 
 }  // namespace
 
@@ -87,6 +89,16 @@ struct Fields<Namespace> {
   static constexpr std::array list{section<Namespace, namespace_status>("status")};
 };
 
+template <>
+struct Fields<api::Pod> {
+  static constexpr std::array<Field<api::Pod>, 0> list{};
+};
+
+template <>
+struct Fields<api::EndpointSlice> {
+  static constexpr std::array<Field<api::EndpointSlice>, 0> list{};
+};
+
 }  // namespace kube::json
 
 namespace api {
@@ -101,9 +113,17 @@ const kube::Kind& Namespace::kind() {
   return kind;
 }
 
+const kube::Kind& Pod::kind() {
+  static constexpr kube::Kind kind = kube::json::kind_of<Pod, kube::json::pod_resource>();
+  return kind;
+}
+
+const kube::Kind& EndpointSlice::kind() {
+  static constexpr kube::Kind kind = kube::json::kind_of<EndpointSlice, kube::json::slice_resource>();
+  return kind;
+}
+
 constinit const kube::Resource lease_resource{"coordination.k8s.io", "v1", "leases", "Lease", true};
 constinit const kube::Resource event_resource{"events.k8s.io", "v1", "events", "Event", true};
-constinit const kube::Resource endpoint_slice_resource{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice",
-                                                       true};
 
 }  // namespace api

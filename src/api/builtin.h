@@ -38,9 +38,17 @@ struct Namespace : kube::Object {
   static const kube::Kind& kind();
 };
 
+// Read for being there, and for their metadata.
+struct Pod : kube::Object {
+  static const kube::Kind& kind();
+};
+
+struct EndpointSlice : kube::Object {
+  static const kube::Kind& kind();
+};
+
 // Kinds that are written or read by path only.
 extern const kube::Resource lease_resource;  // coordination.k8s.io/v1 leases
 extern const kube::Resource event_resource;  // events.k8s.io/v1 events
-extern const kube::Resource endpoint_slice_resource;
 
 }  // namespace api

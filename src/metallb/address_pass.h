@@ -91,7 +91,9 @@ class AddressPass {
   // Driver design §6, shared handoff: whether the address changes hands by sharing, and with which key.
   void judge_sharing();
   std::string attach_key();
+  std::string leaving_key();
   bool may_stop_sharing();
+  bool is_free_to_lose() const;
   void release_holds();
   bool is_being_emptied(const api::Service& hold) const;
   void say_that_it_has_not_landed();

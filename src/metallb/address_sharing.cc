@@ -7,6 +7,7 @@
 #include "metallb/association.h"
 #include "metallb/indexes.h"
 #include "metallb/ledger.h"
+#include "metallb/names.h"
 #include "metallb/reasons.h"
 
 namespace metallb {
@@ -16,7 +17,7 @@ void AddressPass::judge_sharing() {
   const bool arriving = rule_.empty() && attached_ && !shown_ && holds_.landed(ip_);
   const bool leaving = rule_.empty() && !attached_ && shown_ && !has_let_go(*service_);
   if (arriving) key_ = attach_key();
-  if (leaving) key_ = handoff_key(*service_);
+  if (leaving) key_ = leaving_key();
   // Whoever must put its key on first is not waited for for ever.
   const bool awaits = leaving && key_.empty();
   const base::Duration waited = view_.since("awaiting-key", awaits);
@@ -35,8 +36,7 @@ void AddressPass::judge_sharing() {
 std::string AddressPass::attach_key() {
   const api::IPAddress* first = nullptr;
   std::string_view chosen;
-  // Before the pin is ours, a key on the Service is somebody else's, whatever it looks like.
-  std::string_view other = is_pin_ours(*service_) ? handoff_key(*service_) : std::string_view();
+  std::string_view other;  // never the Service's: whatever it looks like, a tenant may have put it there
   for (const auto* address : kept(view_, context_.options, *service_)) {
     const base::IpAddress ip = *value_of(*address);
     const Holds holds = find_holds(view_, context_.options, *address, ip);
@@ -50,6 +50,17 @@ std::string AddressPass::attach_key() {
   }
   if (!chosen.empty() || first != &address_) return std::string(chosen);
   return other.empty() ? new_handoff_key(view_, context_.options.secret) : std::string(other);
+}
+
+// The Service chooses it, and says so: what stands there without that is somebody else's.
+std::string AddressPass::leaving_key() {
+  const std::string_view key = handoff_key(*service_);
+  bool chosen = !key.empty() && holds_.best != nullptr && handoff_key(*holds_.best) == key;
+  view_.each_fact(sharing_bucket(service_->meta.ns, service_->meta.name), [&](std::string_view, const auto& fact) {
+    chosen = chosen || (!key.empty() && fact.value == key);
+    return !chosen;
+  });
+  return chosen ? std::string(key) : std::string();
 }
 
 // A hold whose key goes while MetalLB has somebody else beside it would lose the address.
@@ -73,16 +84,21 @@ void AddressPass::release_holds() {
   const api::Service* best = holds_.best;
   if (!holds_.landed(ip_) || handoff_key(*best).empty()) return remove_holds("hold-release");
   if (is_busy(*best) || pool_of(*best) == api::metallb::awaiting_pool) return;
+  // MetalLB takes it from one of the two, since they no longer fit each other: until then it is not known who has it.
+  if (handoff_key(*best) != handoff_key(*service_) || !is_joinable(*best, *service_)) return;
   boost::json::object annotations{{api::metallb::pool, api::metallb::awaiting_pool}, {api::metallb::pin, nullptr}};
   plan_.writes.push_back(kube::patch(
       services(), *best, {{"metadata", boost::json::object{{"annotations", std::move(annotations)}}}}, "hold-empty"));
 }
 
+// It does not share any more, and if it lost the address by that it would be to the workload that is to have it.
+bool AddressPass::is_free_to_lose() const { return !sharing_ && (handing_over_ || !holds_.landed(ip_)); }
+
 boost::json::object AddressPass::repair_of(const api::Service& hold) {
   boost::json::object repair = hold_repair(hold, address_, ip_);
   if (!key_.empty()) {
     merge_into(repair, sharing_patch(hold, *service_, key_));
-  } else if (handoff_key(hold).empty() || may_stop_sharing()) {
+  } else if (handoff_key(hold).empty() || is_free_to_lose() || may_stop_sharing()) {
     merge_into(repair, unsharing_patch(hold));
   }
   return repair;

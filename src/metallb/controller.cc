@@ -10,6 +10,7 @@
 #include "metallb/association.h"
 #include "metallb/class.h"
 #include "metallb/context.h"
+#include "metallb/endpoints.h"
 #include "metallb/indexes.h"
 #include "metallb/metrics.h"
 #include "metallb/names.h"
@@ -114,6 +115,7 @@ std::vector<kube::Rule> rules(const Options& options) {
       {"events.k8s.io", "events", "", {"create", "patch"}},
   };
   all.insert(all.end(), own.begin(), own.end());
+  for (kube::Rule& rule : endpoint_rules(options)) all.push_back(std::move(rule));
   return all;
 }
 
@@ -133,6 +135,8 @@ kube::Controller controller(const Options& options) {
     if (watch.kind == &api::L2Advertisement::kind()) watch.indexes.push_back(selecting_index());
     driver.watches.push_back(std::move(watch));
   }
+
+  for (kube::WatchSpec& watch : endpoint_watches(options)) driver.watches.push_back(std::move(watch));
 
   const auto add = [&](std::string_view name, auto reconcile, int rank) {
     driver.reconcilers.push_back(

@@ -111,6 +111,9 @@ std::string held_out_bucket(std::string_view address) { return "held-out/" + std
 std::string letting_go_bucket(std::string_view ns, std::string_view service) {
   return "letting-go/" + std::string(ns) + "/" + std::string(service);
 }
+std::string sharing_bucket(std::string_view ns, std::string_view service) {
+  return "sharing/" + std::string(ns) + "/" + std::string(service);
+}
 std::string opened_bucket(std::string_view class_name, base::Family family) {
   return bucket("opened", class_name, family);
 }

@@ -1,4 +1,5 @@
-// Driver design §4.1 and §5: placeholders that hold nothing for anybody go, and the namespace they live in is there.
+// Driver design §4.1 and §5: placeholders that hold nothing for anybody go, all others have no endpoints, and the
+// namespace they live in is there.
 #include <boost/json/object.hpp>
 #include <string>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "api/ipam.h"
 #include "api/names.h"
 #include "api/restore.h"
+#include "metallb/endpoints.h"
 #include "metallb/gap.h"
 #include "metallb/indexes.h"
 #include "metallb/ledger.h"
@@ -54,6 +56,7 @@ kube::Plan reconcile_placeholder(const Context& context, const kube::Key& key, k
   // Whoever is held, or is to be, decides about its own placeholders.
   if (!is_orphan(view, *placeholder)) {
     view.since("orphan", false);
+    remove_slices(plan, view, *placeholder);
     return plan;
   }
   if (is_recorded(*placeholder)) {

@@ -105,7 +105,6 @@ json::object metadata_repair(const api::Service& hold, const api::IPAddress& add
 json::object spec_repair(const api::Service& hold) {
   json::object spec;
   if (hold.type != "LoadBalancer") spec["type"] = "LoadBalancer";
-  if (hold.has_selector) spec["selector"] = nullptr;
   if (!hold.loadBalancerIP.empty()) spec["loadBalancerIP"] = nullptr;
   if (hold.ipFamilyPolicy != "SingleStack") spec["ipFamilyPolicy"] = "SingleStack";
   if (hold.allocateLoadBalancerNodePorts != false) spec["allocateLoadBalancerNodePorts"] = false;

@@ -60,7 +60,8 @@ Allocation find_allocation(kube::View& view, const Options& options, const kube:
 boost::json::object hold_body(const Options& options, const api::IPAddress& address, const base::IpAddress& ip,
                               std::string name);
 
-// Merge patch that makes a proper hold of this address out of `hold`; empty if it is one.
+// Merge patch that makes a proper hold of this address out of `hold`; empty if it is one. What it shares by (sharing.h)
+// is left as it is.
 boost::json::object hold_repair(const api::Service& hold, const api::IPAddress& address, const base::IpAddress& ip);
 // What no patch can repair: family or loadBalancerClass. Such a Service is replaced.
 bool is_beyond_repair(const Options& options, const api::Service& hold, const base::IpAddress& ip);

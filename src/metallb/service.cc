@@ -96,7 +96,11 @@ kube::Plan ServicePass::run() {
   touch_pin(keeps);
   drop_key(keeps);
   const base::Duration since = view_.since("letting-go", letting_go);
-  if (letting_go) let_go(since);
+  if (letting_go) {
+    let_go(since);
+  } else {
+    forget_key();
+  }
   tidy();
   return std::move(plan_);
 }

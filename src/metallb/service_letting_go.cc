@@ -23,6 +23,13 @@
 namespace metallb {
 namespace json = boost::json;
 
+namespace {
+
+// Of a Service that lets go: the key that was drawn for it.
+constexpr std::string_view k_chosen = "sharing-key";
+
+}  // namespace
+
 // Rid of our keys by somebody else, it still shows what the ledger says it has, which MetalLB leaves it, or would draw
 // from that pool. What is not MetalLB's to empty cannot be made to let go.
 bool ServicePass::keeps_what_it_must_not() {
@@ -62,11 +69,11 @@ bool ServicePass::is_hold_ready(const api::IPAddress& address, bool ask) {
   if (address.meta.deleting && holder_of(view_, address) == nullptr) return true;
   const base::IpAddress ip = *value_of(address);
   const Holds holds = find_holds(view_, context_.options, address, ip);
+  if (holds.best != nullptr && ask) hold_keys_.emplace_back(handoff_key(*holds.best));
   // What is being done to it may be its deletion, and what has no pin is on its way out already.
   if (holds.landed(ip) && is_pinned_to(*holds.best, ip))
     return !view_.busy({&services(), holds.best->meta.ns, holds.best->meta.name});
   if (ask && may_share(address)) {
-    if (holds.best != nullptr && shared_key_.empty()) shared_key_ = handoff_key(*holds.best);
     shares_ = true;
     return false;
   }
@@ -78,14 +85,39 @@ bool ServicePass::may_share(const api::IPAddress& address) {
   return is_associated(address, service_) && sharing_forbidden(view_, context_, service_, address.className).empty();
 }
 
+// A tenant can put on its Service what looks like a key of ours, an old one too: it is ours if one of our holds has it,
+// or if it was drawn a moment ago. Beside somebody else it is left, whosever it is: without it the Service would lose
+// the address to that one before a hold has joined.
+bool ServicePass::is_key_good(const Addresses& risky) {
+  const std::string_view key = handoff_key(service_);
+  if (key.empty()) return false;
+  if (key == view_.noted(k_chosen) || std::ranges::find(hold_keys_, key) != hold_keys_.end()) return true;
+  return std::ranges::any_of(risky, [&](const auto* address) {
+    bool alone = true;
+    view_.each<api::Service>(k_service_shown_index, value_of(*address)->to_string(), [&](const api::Service& other) {
+      alone = &other == &service_ || is_placeholder(other, context_.options.placeholder_namespace);
+      return alone;
+    });
+    return !alone;
+  });
+}
+
 // Shared handoff: the key comes first, the hold joins by it, and only then the Service lets go.
-void ServicePass::share() {
-  if (!handoff_key(service_).empty()) return;
-  const std::string key = shared_key_.empty() ? new_handoff_key(view_, context_.options.secret) : shared_key_;
+void ServicePass::share(const Addresses& risky) {
+  if (is_key_good(risky)) {
+    plan_.facts.push_back(
+        {sharing_bucket(service_.meta.ns, service_.meta.name), "", std::string(handoff_key(service_)), {}});
+    return;
+  }
+  const auto held = std::ranges::find_if(hold_keys_, [](const std::string& key) { return !key.empty(); });
+  const std::string key = held == hold_keys_.end() ? new_handoff_key(view_, context_.options.secret) : *held;
+  view_.note(k_chosen, key);
   plan_.writes.push_back(kube::patch(
       services(), service_,
       {{"metadata", json::object{{"annotations", json::object{{api::metallb::sharing_key, key}}}}}}, "detach-share"));
 }
+
+void ServicePass::forget_key() { view_.note(k_chosen, ""); }
 
 bool ServicePass::is_no_hold_possible() {
   if (!service_.meta.deleting) return false;
@@ -101,7 +133,7 @@ void ServicePass::let_go(base::Duration since) {
   for (const auto* address : risky) ready = is_hold_ready(*address, patient) && ready;
   if (!ready && patient) {
     if (mine_.empty()) plan_.facts.push_back({letting_go_bucket(service_.meta.ns, service_.meta.name), "", "", {}});
-    if (shares_) share();
+    if (shares_) share(risky);
     return plan_.then_look_after(limit - since);
   }
   if (is_being_emptied() && !risky.empty() && patient) return plan_.then_look_after(limit - since);
@@ -151,6 +183,7 @@ void ServicePass::tell_that_it_parts() {
 // One write takes pin, marker and finalizer off and leaves a pool that does not exist: MetalLB empties the Service by
 // itself. A Service that is being deleted and shares stays until that is done.
 void ServicePass::release(bool shows_ours, bool may_stay) {
+  forget_key();
   const bool stays = may_stay && shows_ours && service_.meta.deleting && !handoff_key(service_).empty();
   const kube::StringMap& current = service_.meta.annotations;
   const bool wrote_pin = current.get(api::metallb::pinned) == "true";

@@ -77,7 +77,9 @@ class ServicePass {
   Addresses at_risk();
   bool is_hold_ready(const api::IPAddress& address, bool ask);
   bool may_share(const api::IPAddress& address);
-  void share();
+  bool is_key_good(const Addresses& risky);
+  void share(const Addresses& risky);
+  void forget_key();
   bool is_no_hold_possible();
   void let_go(base::Duration since);
   bool is_pool_ours() const;
@@ -91,10 +93,10 @@ class ServicePass {
   const Context& context_;
   kube::View& view_;
   const api::Service& service_;
-  const Addresses mine_;    // associatedTo names this Service
-  Addresses kept_;          // those of them that it may keep
-  bool shares_ = false;     // letting go, it waits for a hold that is to share with it
-  std::string shared_key_;  // which that hold has already
+  const Addresses mine_;                // associatedTo names this Service
+  Addresses kept_;                      // those of them that it may keep
+  bool shares_ = false;                 // letting go, it waits for a hold that is to share with it
+  std::vector<std::string> hold_keys_;  // which its holds have already, "" for none
   kube::Plan plan_;
 };
 

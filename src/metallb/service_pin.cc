@@ -57,7 +57,7 @@ ServicePass::Joint ServicePass::joint_with_holds(const Addresses& wanted) {
     if (!holds.landed(ip)) continue;
     const std::string_view key = handoff_key(*holds.best);
     if (joint.key.empty()) joint.key = key;
-    joint.ready = joint.ready && !key.empty() && key == joint.key &&
+    joint.ready = joint.ready && !key.empty() && key == joint.key && is_joinable(*holds.best, service_) &&
                   !view_.busy({&services(), holds.best->meta.ns, holds.best->meta.name});
   }
   return joint;
@@ -138,6 +138,6 @@ void ServicePass::drop_key(bool keeps) {
   if (!alone) return;
   const base::Duration wait = until_alone_for_sure(keyed_for, alone_for);
   if (wait > base::Duration::zero()) return plan_.then_look_after(wait);
-  plan_.writes.push_back(kube::patch(services(), service_, unsharing_patch(service_), "attach-unshare"));
+  plan_.writes.push_back(kube::patch(services(), service_, keyless_patch(service_), "attach-unshare"));
 }
 }  // namespace metallb

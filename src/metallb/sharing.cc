@@ -13,6 +13,7 @@
 #include "api/metallb.h"
 #include "api/names.h"
 #include "metallb/association.h"
+#include "metallb/endpoints.h"
 #include "metallb/placeholder.h"
 #include "metallb/rendering.h"
 
@@ -55,6 +56,38 @@ bool collides(const api::Service& hold, const api::Service& workload) {
   return std::ranges::any_of(hold.ports, [&](const api::ServicePort& port) { return uses(workload, port); });
 }
 
+// What MetalLB compares besides the key. Without it the backend is "", whatever the policy.
+const kube::StringMap* backend_of(const api::Service& service) {
+  return service.externalTrafficPolicy == "Local" && !service.selector.empty() ? &service.selector : nullptr;
+}
+
+bool have_one_backend(const api::Service& a, const api::Service& b) {
+  const kube::StringMap* first = backend_of(a);
+  const kube::StringMap* second = backend_of(b);
+  return first == nullptr || second == nullptr ? first == second : *first == *second;
+}
+
+// Fields of spec that give the hold this backend; nullptr: none.
+json::object backend_patch(const api::Service& hold, const kube::StringMap* wanted) {
+  json::object spec;
+  if (wanted == nullptr) {
+    if (hold.has_selector) spec["selector"] = nullptr;
+    if (hold.externalTrafficPolicy == "Local") spec["externalTrafficPolicy"] = "Cluster";
+    return spec;
+  }
+  json::object selector;
+  for (const auto& [key, value] : *wanted) {
+    const std::string* has = hold.selector.find(key);
+    if (has == nullptr || *has != value) selector[key] = value;
+  }
+  for (const auto& [key, value] : hold.selector) {
+    if (!wanted->contains(key)) selector[key] = nullptr;
+  }
+  if (!selector.empty()) spec["selector"] = std::move(selector);
+  if (hold.externalTrafficPolicy != "Local") spec["externalTrafficPolicy"] = "Local";
+  return spec;
+}
+
 std::vector<std::string> texts(const json::object& object, std::string_view key) {
   std::vector<std::string> found;
   const json::value* list = object.if_contains(key);
@@ -86,7 +119,7 @@ std::string_view sharing_forbidden(kube::View& view, const Context& context, con
                                    std::string_view class_name) {
   if (!is_served_by_metallb(context.options, service)) return rule::gone;
   if (has_own_key(service)) return rule::own_key;
-  if (service.externalTrafficPolicy == "Local" && !service.selector.empty()) return rule::local_policy;
+  if (backend_of(service) != nullptr && !is_home_without_pods(view)) return rule::pods;
   const bool selecting = view.count<api::L2Advertisement>(k_selecting_index, pool_name(class_name)) != 0 ||
                          view.count<api::L2Advertisement>(k_selecting_index, "") != 0;
   return selecting ? rule::selectors : std::string_view();
@@ -113,21 +146,33 @@ json::object sharing_patch(const api::Service& hold, const api::Service& workloa
   if (handoff_key(hold) != key) {
     patch["metadata"] = json::object{{"annotations", json::object{{api::metallb::sharing_key, key}}}};
   }
-  if (collides(hold, workload)) {
-    patch["spec"] = json::object{{"ports", placeholder_ports(free_port(workload))}};
-  }
+  json::object spec = backend_patch(hold, backend_of(workload));
+  if (collides(hold, workload)) spec["ports"] = placeholder_ports(free_port(workload));
+  if (!spec.empty()) patch["spec"] = std::move(spec);
   return patch;
 }
 
 void make_sharing(json::object& hold, const api::Service& workload, std::string_view key) {
+  json::object spec = backend_patch({}, backend_of(workload));
+  spec["ports"] = placeholder_ports(free_port(workload));
   merge_into(hold, {{"metadata", json::object{{"annotations", json::object{{api::metallb::sharing_key, key}}}}},
-                    {"spec", json::object{{"ports", placeholder_ports(free_port(workload))}}}});
+                    {"spec", std::move(spec)}});
 }
 
 json::object unsharing_patch(const api::Service& hold) {
+  json::object patch = keyless_patch(hold);
+  if (json::object spec = backend_patch(hold, nullptr); !spec.empty()) patch["spec"] = std::move(spec);
+  return patch;
+}
+
+bool is_joinable(const api::Service& hold, const api::Service& workload) {
+  return have_one_backend(hold, workload) && !collides(hold, workload);
+}
+
+json::object keyless_patch(const api::Service& service) {
   json::object annotations;
   for (const std::string_view key : {api::metallb::sharing_key, api::metallb::old_sharing_key}) {
-    if (hold.meta.annotations.contains(key)) annotations[key] = nullptr;
+    if (service.meta.annotations.contains(key)) annotations[key] = nullptr;
   }
   if (annotations.empty()) return {};
   return {{"metadata", json::object{{"annotations", std::move(annotations)}}}};

@@ -19,7 +19,7 @@ namespace rule {
 inline constexpr std::string_view none = "none";          // allowed: the gap came unforeseen
 inline constexpr std::string_view gone = "service-gone";  // the Service went, or stopped being one that could share
 inline constexpr std::string_view own_key = "own-key";    // it has a sharing key of its own
-inline constexpr std::string_view local_policy = "local-policy";    // MetalLB compares selectors under policy Local
+inline constexpr std::string_view pods = "pods-in-namespace";       // its hold must not have a selector now
 inline constexpr std::string_view selectors = "service-selectors";  // MetalLB does not announce who shares
 }  // namespace rule
 
@@ -33,12 +33,18 @@ std::string_view handoff_key(const api::Service& service);
 // address.
 std::string new_handoff_key(kube::View& view, std::string_view secret);
 
-// Merge patch that lets the hold share with the workload by this key; empty if it does already. Ports must differ.
+// Merge patch that lets the hold share with the workload by this key; empty if it does already. Ports must differ, and
+// what MetalLB calls the backend must not: the selector, under policy Local.
 boost::json::object sharing_patch(const api::Service& hold, const api::Service& workload, std::string_view key);
 // Merge patch that makes it a hold that shares with nobody; empty if it is one.
 boost::json::object unsharing_patch(const api::Service& hold);
+// Merge patch that takes the sharing key off a Service; empty if it has none.
+boost::json::object keyless_patch(const api::Service& service);
 // The same for one that is to be created.
 void make_sharing(boost::json::object& hold, const api::Service& workload, std::string_view key);
+// Whether the two can have one address by one key: ports and backend are as they must be. Where they are not, and both
+// show it, MetalLB is about to take it from one of them, and nobody knows from which.
+bool is_joinable(const api::Service& hold, const api::Service& workload);
 // Adds what the fields of `patch` are to those of `into`, objects member by member.
 void merge_into(boost::json::object& into, boost::json::object patch);
 

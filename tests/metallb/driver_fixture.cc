@@ -22,6 +22,8 @@ DriverTest::DriverTest(Options o) : options(std::move(o)), driver(controller(opt
   world.sync(api::IPAddressPool::kind());
   world.sync(api::L2Advertisement::kind());
   world.sync(api::BGPAdvertisement::kind());
+  world.sync(api::Pod::kind());
+  world.sync(api::EndpointSlice::kind());
   for (const std::string_view ns : {k_home, std::string_view("metallb-system")}) {
     world.put<api::Namespace>(fmt::format(R"({{"metadata":{{"name":"{}"}},"status":{{"phase":"Active"}}}})", ns));
   }

@@ -1,11 +1,8 @@
-// Driver design §6: the shared handoff, step by step.
-#include <fmt/format.h>
-
-#include <set>
-
-#include "metallb/driver_fixture.h"
-#include "metallb/placeholder.h"
+// Driver design §6: the shared handoff, step by step, and what forbids it.
 #include "metallb/sharing.h"
+
+#include "metallb/placeholder.h"
+#include "metallb/sharing_fixture.h"
 
 namespace metallb::testing {
 namespace {
@@ -14,58 +11,8 @@ namespace m = api::metallb;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::Contains;
-using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::Not;
-
-class SharingTest : public DriverTest {
- protected:
-  static constexpr std::string_view k_hold = "iad-ip-203-0-113-1";
-
-  std::string attached_to(std::string_view ip = k_v4) {
-    return address(ip)->associatedTo ? address(ip)->associatedTo->name : "";
-  }
-  void annotate(std::string_view name, std::string_view key, std::string_view value) {
-    world.change<api::Service>("tenant-a", name,
-                               fmt::format(R"({{"metadata":{{"annotations":{{"{}":{}}}}}}})", key, value));
-  }
-  std::string key_of(const api::Service* s) { return annotation(*s, m::sharing_key); }
-  // MetalLB has been at rest since.
-  void put_bound() {
-    DriverTest::put_bound();
-    settle_after(seconds(2));
-    world.writes = 0;
-  }
-  // The steps of one pass, carried out.
-  std::vector<std::string> pass(const kube::Key& key) {
-    const kube::Plan next = plan(key);
-    world.execute(next);
-    return steps(next);
-  }
-  std::vector<std::string> pass_service(std::string_view name = "app") { return pass(service_key("tenant-a", name)); }
-  std::vector<std::string> pass_address(std::string_view ip = k_v4) { return pass(address_key(name_of(ip))); }
-  bool publishes_gap(const kube::Key& key) { return !plan(key).facts.empty(); }
-  // MetalLB takes off what has been told to let go.
-  void empty_holds() {
-    for (const std::string& name : placeholders()) {
-      if (annotation(*placeholder(name), m::pool) == m::awaiting_pool) assign(k_home, name, {});
-    }
-    settle();
-  }
-  // Attached by the shared handoff, to its very end.
-  void attach(std::string_view name = "app", std::string_view spec = {}) {
-    put_service(name, "web", spec);
-    settle();
-    assign("tenant-a", name, {std::string(k_v4)});
-    settle();
-    empty_holds();
-    settle_after(seconds(1));
-    ASSERT_EQ(key_of(service(name)), "");
-    ASSERT_THAT(placeholders(), IsEmpty());
-    world.writes = 0;
-  }
-};
 
 TEST_F(SharingTest, AttachingIsSixWritesInOrder) {
   put_bound();
@@ -425,13 +372,6 @@ INSTANTIATE_TEST_SUITE_P(
                   R"("parameters":{"addresses":["203.0.113.0/29"],"allowSharing":true})",
                   rule::own_key},
         Forbidden{
-            "Local",
-            R"("clusterIPs":["10.96.0.9"],"ipFamilies":["IPv4"],"externalTrafficPolicy":"Local","selector":{"app":"web"},"ports":[{"port":80}])",
-            {},
-            {},
-            {},
-            rule::local_policy},
-        Forbidden{
             "Selectors",
             {},
             {},
@@ -439,39 +379,6 @@ INSTANTIATE_TEST_SUITE_P(
             R"("parameters":{"addresses":["203.0.113.0/29"],"advertise":{"l2":{"serviceSelectors":[{"matchLabels":{"a":"b"}}]}}})",
             rule::selectors}),
     [](const auto& test) { return std::string(test.param.name); });
-
-// --- keys ---
-
-class SecretTest : public DriverTest, public ::testing::WithParamInterface<std::string_view> {
- protected:
-  static Options with(std::string_view secret) {
-    Options options;
-    options.secret = secret;
-    return options;
-  }
-  SecretTest() : DriverTest(with(GetParam())) {}
-};
-
-// The sequence that the process draws from is no secret: whoever has seen one number knows all that follow.
-TEST_P(SecretTest, KeysDoNotTellWhatTheyWereMadeOf) {
-  put_bound();
-  put_service();
-  settle();
-  const std::string key = annotation(*service(), m::sharing_key);
-  kube::testing::FakeWorld other(driver);
-  std::set<std::string> foretold;
-  std::uint64_t before = other.entropy();
-  for (int i = 0; i < 1000; ++i) {
-    const std::uint64_t next = other.entropy();
-    foretold.insert(fmt::format("iad-{:016x}{:016x}", before, next));
-    before = next;
-  }
-  EXPECT_FALSE(foretold.contains(key));
-  static std::set<std::string> seen;
-  EXPECT_TRUE(seen.insert(key).second) << "another secret makes another key of the same numbers";
-}
-
-INSTANTIATE_TEST_SUITE_P(Secrets, SecretTest, ::testing::Values("one", "two", ""));
 
 // --- how long MetalLB is given ---
 

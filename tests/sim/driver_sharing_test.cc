@@ -6,12 +6,14 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <cstdlib>
 #include <map>
 #include <memory>
 
 #include "api/names.h"
 #include "base/random.h"
+#include "sandbox/workloads.h"
 #include "sim/driver_sim.h"
 
 namespace metallb::sim {
@@ -172,7 +174,28 @@ void play_story(DriverSim& sim, Watcher& watcher, const Kind& kind) {
   soon([&] { return free() && !sim.get(DriverSim::service_path("four")); }, "held in the end");
 }
 
+// Kubernetes' own part: EndpointSlices of Services that have a selector, and the pods behind them.
+class Cluster {
+ public:
+  explicit Cluster(DriverSim& sim) : workloads_(sim.world.server(), sim.world.reactor()) {}
+
+ private:
+  sandbox::Workloads workloads_;
+};
+
+void expect_plain_holds(DriverSim& sim) {
+  for (const Document& hold : sim.list("/api/v1/namespaces/metallb-iad-system/services")) {
+    const json::object& spec = hold.at("spec").as_object();
+    EXPECT_FALSE(spec.contains("selector")) << json::serialize(hold);
+    EXPECT_EQ(text(hold, "/spec/externalTrafficPolicy"), "Cluster");
+    EXPECT_FALSE(spec.contains("healthCheckNodePort")) << json::serialize(hold);
+  }
+  EXPECT_THAT(sim.list("/apis/discovery.k8s.io/v1/namespaces/metallb-iad-system/endpointslices"), IsEmpty())
+      << sim.story();
+}
+
 void expect_nothing_left_of_it(DriverSim& sim) {
+  expect_plain_holds(sim);
   for (const Document& service : sim.list("/api/v1/services")) {
     const auto& annotations = service.at("metadata").as_object().contains("annotations")
                                   ? service.at("metadata").at("annotations").as_object()
@@ -181,12 +204,22 @@ void expect_nothing_left_of_it(DriverSim& sim) {
   }
 }
 
+constexpr std::string_view k_local = ", externalTrafficPolicy: Local";
+constexpr std::string_view k_local_v6 =
+    ", externalTrafficPolicy: Local, ipFamilyPolicy: SingleStack, ipFamilies: [IPv6]";
+constexpr std::string_view k_local_dual = ", externalTrafficPolicy: Local, ipFamilyPolicy: RequireDualStack";
+constexpr std::string_view k_local_ports =
+    ", externalTrafficPolicy: Local, selector: {a: b, c: d, e: f}, ports: [{name: a, port: 80}, {name: b, port: "
+    "65535}, "
+    "{name: c, port: 65534, protocol: SCTP}]";
+
 class SharedHandoff : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(SharedHandoff, LeavesNoMomentInWhichNobodyShowsTheAddress) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
     DriverSim sim({.seed = seed});
+    const Cluster cluster(sim);
     Watcher watcher(sim);
     play_story(sim, watcher, GetParam());
     if (::testing::Test::HasFailure()) return;
@@ -203,27 +236,33 @@ INSTANTIATE_TEST_SUITE_P(
                       Kind{"HalfOfDual", "Dual", ", ipFamilyPolicy: SingleStack, ipFamilies: [IPv6]"},
                       Kind{"NoSelector", "IPv4", ", selector: null"},
                       Kind{"LocalWithoutSelector", "IPv4", ", selector: null, externalTrafficPolicy: Local"},
+                      Kind{"Local", "IPv4", k_local}, Kind{"LocalIPv6", "IPv6", k_local_v6},
+                      Kind{"LocalDual", "Dual", k_local_dual}, Kind{"LocalHalfOfDual", "Dual", k_local_v6},
+                      Kind{"LocalManyPorts", "IPv4", k_local_ports},
                       Kind{"ManyPorts", "IPv4",
                            ", ports: [{name: a, port: 80}, {name: b, port: 53, protocol: UDP}, {name: c, port: 65535}, "
-                           "{name: d, port: 65534}, {name: e, port: 65535, protocol: UDP}]"}),
+                           "{name: d, port: 65534}, {name: e, port: 65535, protocol: UDP}, {name: f, port: 65533, "
+                           "protocol: SCTP}]"}),
     [](const auto& test) { return std::string(test.param.name); });
 
-class SharedHandoffFaults : public ::testing::TestWithParam<Effect> {};
+class SharedHandoffFaults : public ::testing::TestWithParam<std::tuple<Effect, std::string_view>> {};
 
 TEST_P(SharedHandoffFaults, EndTheSameAndLeaveNoUnheldMoment) {
+  const auto [effect, spec] = GetParam();
   int last = 0;
-  for (int skip = 0; skip < 60; ++skip) {
+  for (int skip = 0; skip < 80; ++skip) {
     SCOPED_TRACE(fmt::format("write {}", skip));
     DriverSim sim({.seed = static_cast<std::uint64_t>(skip + 1)});
+    const Cluster cluster(sim);
     Watcher watcher(sim);
     sandbox::Fault fault;
-    fault.effect = GetParam();
+    fault.effect = effect;
     fault.user = "driver";
     fault.verb = "write";
     fault.skip = skip;
     fault.code = 409;
     sim.world.faults().add(fault);
-    play_story(sim, watcher, {"Dual", "Dual", ", ipFamilyPolicy: RequireDualStack"});
+    play_story(sim, watcher, {"Dual", "Dual", spec});
     if (::testing::Test::HasFailure()) return;
     sim.world.faults().clear();
     sim.world.run_for(minutes(2));  // a request that hangs is given up
@@ -236,8 +275,10 @@ TEST_P(SharedHandoffFaults, EndTheSameAndLeaveNoUnheldMoment) {
 }
 
 INSTANTIATE_TEST_SUITE_P(DriverFaults, SharedHandoffFaults,
-                         ::testing::Values(Effect::fail_before, Effect::fail_after, Effect::hang_after, Effect::status,
-                                           Effect::crash_before, Effect::crash_after));
+                         ::testing::Combine(::testing::Values(Effect::fail_before, Effect::fail_after,
+                                                              Effect::hang_after, Effect::status, Effect::crash_before,
+                                                              Effect::crash_after),
+                                            ::testing::Values(", ipFamilyPolicy: RequireDualStack", k_local_dual)));
 
 TEST(SharedHandoffThief, GetsNothingInAThousandMoves) {
   DriverSim sim;
@@ -268,9 +309,10 @@ TEST(SharedHandoffThief, GetsNothingInAThousandMoves) {
 
 // A tenant who changes its mind at any moment: what is on its way is never taken for what is there.
 TEST(SharedHandoffTrouble, ATenantWhoChangesItsMindLeavesNoUnheldMoment) {
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
     DriverSim sim({.seed = seed});
+    const Cluster cluster(sim);
     Watcher watcher(sim);
     sim.put_class("public", "203.0.113.0/29");
     sim.put_claim("web");
@@ -278,7 +320,11 @@ TEST(SharedHandoffTrouble, ATenantWhoChangesItsMindLeavesNoUnheldMoment) {
     const std::string ip = sim.ip_of("web");
     watcher.guard(ip);
     base::Random random(seed);
-    for (int i = 0; i < 4; ++i) sim.put_service(fmt::format("s{}", i), "");
+    for (int i = 0; i < 4; ++i) {
+      const bool local = seed % 3 == 0 || (seed % 3 == 1 && i % 2 == 0);
+      sim.put_service(fmt::format("s{}", i), "", "tenant-a",
+                      local ? fmt::format("{}, selector: {{app: w{}}}", k_local, i) : "");
+    }
     for (int i = 0; i < 40; ++i) {
       const bool on = random.below(2) == 0;
       sim.patch(DriverSim::service_path(fmt::format("s{}", random.below(4))),
@@ -289,6 +335,7 @@ TEST(SharedHandoffTrouble, ATenantWhoChangesItsMindLeavesNoUnheldMoment) {
     }
     sim.world.run_for(minutes(3));
     sim.expect_rest();
+    expect_nothing_left_of_it(sim);
   }
 }
 
@@ -315,30 +362,71 @@ TEST(SharedHandoffTrouble, ResumesWhenMetalLBIsBack) {
 
 // Keys that a tenant takes off or alters in the middle cost it the address for a moment, but nobody else gets it.
 TEST(SharedHandoffTrouble, SurvivesATenantWhoAltersItsServiceOnTheWay) {
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 80; ++seed) {
     SCOPED_TRACE(seed);
     DriverSim sim({.seed = seed});
+    const Cluster cluster(sim);
     Watcher watcher(sim);
     sim.put_class("public", "203.0.113.0/29");
     sim.put_claim("web");
     ASSERT_TRUE(sim.eventually([&] { return sim.phase("web") == "Bound"; }));
     const std::string ip = sim.ip_of("web");
     base::Random random(seed);
-    sim.put_service("app", "web");
+    sim.put_service("app", "web", "tenant-a", seed % 2 == 0 ? k_local : "");
     sim.eventually([] { return false; }, milliseconds(random.below(30)));
     const char* const patches[] = {R"({"metadata":{"annotations":{"metallb.io/allow-shared-ip":null}}})",
                                    R"({"metadata":{"annotations":{"metallb.io/allow-shared-ip":"mine"}}})",
                                    R"({"spec":{"externalTrafficPolicy":"Local"}})",
+                                   R"({"spec":{"externalTrafficPolicy":"Cluster"}})",
+                                   R"({"spec":{"selector":{"app":"other"}}})",
+                                   R"({"spec":{"selector":null}})",
                                    R"({"spec":{"ports":[{"port":65535}]}})",
                                    R"({"spec":{"type":"ClusterIP"}})",
                                    R"({"metadata":{"annotations":null,"finalizers":null}})"};
-    sim.patch(DriverSim::service_path("app"), patches[random.below(6)]);
+    sim.patch(DriverSim::service_path("app"), patches[random.below(9)]);
     sim.eventually([] { return false; }, milliseconds(random.below(30)));
     sim.patch(DriverSim::service_path("app"), unannotated());
     sim.world.run_for(minutes(3));
     sim.expect_rest();
     EXPECT_NE(sim.holder_of(ip), "") << sim.story();
     EXPECT_EQ(sim.attached_to(ip), "");
+    expect_plain_holds(sim);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// Nobody is asked before an administrator puts one there: from then on the hold has endpoints for as long as it has a
+// selector that matches.
+TEST(SharedHandoffTrouble, APodThatAppearsAmongThePlaceholdersMakesGapsAndLeavesNothing) {
+  constexpr std::string_view pod =
+      "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: metallb-iad-system, labels: {app: web}}, spec: "
+      "{containers: [{name: c, image: i}]}}";
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(seed);
+    DriverSim sim({.seed = seed});
+    const Cluster cluster(sim);
+    sim.put_class("public", "203.0.113.0/29");
+    sim.put_claim("web");
+    ASSERT_TRUE(sim.eventually([&] { return sim.phase("web") == "Bound"; }));
+    const std::string ip = sim.ip_of("web");
+    base::Random random(seed);
+    sim.put_service("app", "web", "tenant-a", k_local);
+    if (seed % 2 == 0) {
+      ASSERT_TRUE(sim.eventually([&] { return sim.ingress("app") == std::set{ip}; }));
+      sim.world.run_for(seconds(2));
+      sim.patch(DriverSim::service_path("app"), unannotated());
+    }
+    sim.eventually([] { return false; }, milliseconds(random.below(60)));
+    sim.world.create(pod);
+    if (seed % 2 != 0) {
+      ASSERT_TRUE(sim.eventually([&] { return sim.ingress("app") == std::set{ip}; })) << sim.story();
+      sim.patch(DriverSim::service_path("app"), unannotated());
+    }
+    sim.world.run_for(minutes(3));
+    sim.expect_rest();
+    EXPECT_NE(sim.holder_of(ip), "") << sim.story();
+    EXPECT_EQ(sim.attached_to(ip), "");
+    expect_nothing_left_of_it(sim);
     if (::testing::Test::HasFailure()) return;
   }
 }
