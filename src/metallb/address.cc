@@ -56,7 +56,7 @@ kube::Plan AddressPass::live() {
     write_address();
     return std::move(plan_);
   }
-  announcing_ = attached_ && is_announcing(*service_, ip_);
+  announcing_ = attached_ && is_announcing(*service_, ip_) && (shown_ || !is_led_astray());
   release_stuck_ = is_release_stuck();
   handing_over_ = announcing_ && !shown_;
   trying_ = view_.since("handing-over", handing_over_);
@@ -185,16 +185,18 @@ void AddressPass::reserve_while_unheld() {
   const bool first_sight = !address_.meta.has_finalizer(api::metallb::teardown);
   const bool unclaimed = !address_.claimRef && !address_.associatedTo;
   const base::Duration off_market = view_.since("unheld", !secured && unclaimed);
-  const base::Duration silent = view_.since("silent", !secured && !handing_over_ && is_shown_by_nobody());
+  const base::Duration silent = view_.since("silent", !secured && is_shown_by_nobody());
   if (secured) {
     const auto* current = kube::find_condition(address_.conditions, api::condition::reserved);
     if (current == nullptr ? first_sight : current->status != "True")
       reserve(true, reason::held, "the address is held at MetalLB");
     return;
   }
+  const bool due = !handing_over_ || released_ >= context_.options.attach_timeout;
+  const base::Duration holdless = view_.since("holdless", due && holds_.best == nullptr);
   const base::Duration patience = is_in_pool() ? k_silence : k_outside;
-  if (silent >= patience) return say_that_it_is_unheld();
-  if (!handing_over_) plan_.then_look_after(patience - silent);
+  if (silent >= patience) return say_that_it_is_unheld(holdless > base::Duration::zero());
+  plan_.then_look_after(patience - silent);
   if (unclaimed && !first_sight && off_market < k_reserve_patience)
     plan_.then_look_after(k_reserve_patience - off_market);
   if (first_sight || (unclaimed && off_market >= k_reserve_patience)) {
@@ -203,12 +205,12 @@ void AddressPass::reserve_while_unheld() {
 }
 
 // MetalLB or the API server keeps us from holding it, for longer than either needs.
-void AddressPass::say_that_it_is_unheld() {
+void AddressPass::say_that_it_is_unheld(bool holdless) {
   std::string_view why = reason::backend_silent;
   std::string message =
       "MetalLB has not given the address to its placeholder for a minute: see that Service's events, "
       "and whether MetalLB's controller runs. It is made to look again every ten minutes at least";
-  if (holds_.best == nullptr) {
+  if (holdless) {
     why = reason::hold_missing;
     message = "the address has no placeholder in the namespace " + context_.options.placeholder_namespace;
     if (!view_.refusal().empty()) message += ": " + view_.refusal();
@@ -224,10 +226,17 @@ void AddressPass::say_that_it_is_unheld() {
     // The server's words are known only after a refusal: what was said with them is not taken back by a new attempt.
     if (is_said && view_.refusal().empty()) return;
     // An event is lost with the other writes of its plan, and this one tells of a write that fails: it waits.
-    if (!as_made_ && !is_said && !is_busy()) plan_.writes.clear();
+    if (!as_made_ && !is_said && !is_busy()) postpone_writes();
   }
   if (!as_made_ && !is_said) tell({&resource(), "", address_.meta.name}, address_.meta.uid, why, message);
   reserve(false, why, std::move(message));
+}
+
+// With what rides on them.
+void AddressPass::postpone_writes() {
+  plan_.writes.clear();
+  plan_.spends.clear();
+  std::erase_if(plan_.events, [](const kube::EventNote& event) { return !event.once; });
 }
 
 void AddressPass::reserve(bool held, std::string_view why, std::string message) {
@@ -298,8 +307,7 @@ kube::Plan reconcile_address(const Context& context, const kube::Key& key, kube:
   plan = address->meta.deleting && unheld ? pass.teardown() : pass.live();
   // Contract §9.5: MetalLB must not hand out what is about to be claimed again.
   if (api::note_restored(view, context.options.restore_grace, *address, plan) && unheld && is_restored(*address)) {
-    const kube::Fact gap = gap_fact(address->className, ip->family());
-    if (std::ranges::find(plan.facts, gap) == plan.facts.end()) plan.facts.push_back(gap);
+    publish_gap(plan, address->className, ip->family(), Gap::restoring);
   }
   return plan;
 }

@@ -143,7 +143,7 @@ void AddressPass::tell_that_it_is_forgotten() {
 
 // MetalLB being silent is a condition and no loss: it may hold the address again at any moment.
 bool AddressPass::is_lost() {
-  const bool unheld = !as_made_ && !is_secured() && !handing_over_ && is_shown_by_nobody();
+  const bool unheld = !as_made_ && !is_secured() && is_shown_by_nobody();
   const base::Duration without_hold = view_.since("without-hold", unheld && holds_.best == nullptr);
   const base::Duration outside = view_.since("outside-pool", unheld && !is_in_pool());
   const base::Duration longest = std::max(without_hold, outside);

@@ -1,4 +1,6 @@
 // Driver design §5 (holding) and §6 (the address's side of the gap handoff).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -23,6 +25,7 @@ namespace {
 constexpr base::Duration k_retry_soonest = std::chrono::minutes(2);
 constexpr base::Duration k_retry_latest = std::chrono::minutes(10);
 constexpr std::string_view k_retry = "retry";
+constexpr std::string_view k_handoff = "handoff";
 // Of a hold that is written and does not get its address: until then nobody comes before it.
 constexpr base::Duration k_gap_patience = std::chrono::minutes(5);
 // After k_futile_writes, until that is tried anew.
@@ -101,15 +104,16 @@ void AddressPass::hand_over() {
   }
   if (is_futile()) return;
   // Until its next try it is an address that is held like any other, and nobody waits for it.
-  if (!is_release_due()) return hold();
+  if (!is_release_due() || is_throttled()) return hold();
   // The plan that opens it says that it is open.
   const bool opened = is_gap_opened(view_, address_.className, ip_.family());
   ask_for_gap(trying_ >= context_.options.attach_timeout && !opened);
   if (trying_ < context_.options.attach_timeout) plan_.then_look_after(context_.options.attach_timeout - trying_);
   if (!opened && trying_ >= context_.options.attach_timeout)
     tell_that_it_has_not_landed("it stays held: a placeholder that is in the way is being deleted and not gone", true);
-  if (!opened || is_busy(*service_)) return;
+  if (!opened || is_busy(*service_) || is_busy(*holds_.best)) return;
   if (trying_ >= context_.options.attach_timeout) plan_.spends.emplace_back(k_retry);
+  plan_.spends.emplace_back(k_handoff);
   remove_holds("hold-release");
 }
 
@@ -118,6 +122,30 @@ bool AddressPass::is_release_due() {
   const base::Duration wait = view_.throttle(k_retry, 1, retry_pace(trying_));
   if (wait > base::Duration::zero()) plan_.then_look_after(wait);
   return wait == base::Duration::zero();
+}
+
+// Whichever Services it goes to: one that is made anew has no past.
+bool AddressPass::is_throttled() {
+  const base::Duration wait = view_.throttle(k_handoff, k_handoff_burst, k_handoff_refill);
+  if (wait == base::Duration::zero()) return false;
+  plan_.then_look_after(wait);
+  plan_.events.push_back(
+      {{&services(), service_->meta.ns, service_->meta.name},
+       service_->meta.uid,
+       true,
+       std::string(reason::handoff_throttled),
+       "Attach",
+       fmt::format("the address changed hands {} times in a row: from now on once in {} s", k_handoff_burst,
+                   std::chrono::duration_cast<std::chrono::seconds>(k_handoff_refill).count()),
+       true});
+  return true;
+}
+
+// Another pool was written on it, so MetalLB has taken the address from it and cannot give it back: it is held until
+// that is repaired, which has its pace.
+bool AddressPass::is_led_astray() {
+  const std::string_view pool = pool_of(*service_);
+  return !pool.empty() && pool != pool_name(address_.className) && !is_busy(*service_);
 }
 
 // A pin that does not land is no reason to leave the address to others.
@@ -145,7 +173,7 @@ void AddressPass::tell_that_it_has_not_landed(std::string_view instead, bool onc
 void AddressPass::ask_for_gap(bool patient) {
   if (is_futile() || !is_in_pool()) return;
   if (is_taken() || release_stuck_) return;
-  plan_.facts.push_back(gap_fact(address_.className, ip_.family(), patient));
+  publish_gap(plan_, address_.className, ip_.family(), patient ? Gap::patient : Gap::eager);
 }
 
 bool AddressPass::is_futile() {

@@ -40,7 +40,8 @@ class AddressPass {
   void observe_gap();
   void clear_association();
   void reserve_while_unheld();
-  void say_that_it_is_unheld();
+  void say_that_it_is_unheld(bool holdless);
+  void postpone_writes();
   bool is_secured() const { return holds_.landed(ip_) || (attached_ && shown_); }
   void reserve(bool held, std::string_view why, std::string message);
   void say(api::Saying saying);
@@ -84,6 +85,8 @@ class AddressPass {
   // `instead`: what happens now, for people.
   void tell_that_it_has_not_landed(std::string_view instead, bool once);
   void ask_for_gap(bool patient);
+  bool is_throttled();
+  bool is_led_astray();
   // Its writes are refused again and again: nobody else is kept waiting for it.
   bool is_futile();
   bool is_shown_by_nobody();

@@ -1,5 +1,6 @@
 // Driver design §4: allocation planned for one class and family, so that one pass sees all claims and all gaps.
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,14 @@ constexpr int k_failures_to_report = 3;
 constexpr base::Duration k_turn = std::chrono::seconds(60);
 // With more free addresses than this nobody counts exactly.
 constexpr std::int64_t k_plenty = 1000;
+// While claims wait and there are other gaps all the time, the claims have the end of each such round. Somebody may be
+// without an address meanwhile, so it is short.
+constexpr base::Duration k_round = std::chrono::seconds(60);
+constexpr base::Duration k_share = std::chrono::seconds(10);
+// It begins with a pause, in which what has been opened gets its address.
+constexpr base::Duration k_lull = std::chrono::seconds(1);
+// Gaps with less between them are there all the time: MetalLB has to have time to give something.
+constexpr base::Duration k_quiet = std::chrono::seconds(5);
 // Placeholders beyond the free addresses are harmless; what does not settle by itself in this time is taken back.
 constexpr base::Duration k_excess_patience = std::chrono::seconds(10);
 
@@ -48,31 +57,49 @@ class PoolPass {
     unassigned_ = view_.all<api::Service>(k_unassigned_index, bucket_);
     const bool gap = view_.has_fact(gaps_bucket(pool_.class_name, pool_.family));
     const bool wanted = view_.has_fact(wants_bucket(pool_.class_name, pool_.family));
-    if (is_turn_of_claims(gap && wanted)) {
-      allocate();
-    } else if (gap) {
-      yield_to_gap();
-    } else if (wanted) {
-      allocate();
+    switch (turn(gap, wanted)) {
+      case Turn::claims:
+        allocate();
+        break;
+      case Turn::gaps:
+        yield_to_gap();
+        break;
+      case Turn::nobody:
+        break;
     }
     plan_.forget = !gap && !wanted;
     return std::move(plan_);
   }
 
  private:
-  // Whoever has a gap open, or wants one for the first time, comes before the claims; whoever tries again does not come
-  // before them all the time.
-  bool is_turn_of_claims(bool contended) {
-    if (contended) {
-      view_.each_fact(gaps_bucket(pool_.class_name, pool_.family), [&](std::string_view, const auto& gap) {
-        contended = gap.value == k_gap_patient;
-        return contended;
-      });
-    }
-    const base::Duration lasted = view_.since("contended", contended);
-    if (!contended) return false;
-    plan_.then_look_after(k_turn - lasted % k_turn);
-    return (lasted / k_turn) % 2 == 0;
+  enum class Turn : std::uint8_t { claims, gaps, nobody };
+
+  // Whoever has a gap open, or wants one for the first time, comes before the claims, and whoever tries again after
+  // them; neither for ever, since both can be brought about by anybody who has an address.
+  Turn turn(bool gap, bool wanted) {
+    Gap first = Gap::patient;
+    view_.each_fact(gaps_bucket(pool_.class_name, pool_.family), [&](std::string_view order, const auto&) {
+      first = gap_of(order);
+      return false;
+    });
+    const bool eager = gap && first != Gap::patient;
+    const base::Duration quiet = view_.since("quiet", wanted && !eager);
+    const bool pressed = wanted && (eager || (view_.remembers("pressed") && quiet < k_quiet));
+    const base::Duration pressed_for = view_.since("pressed", pressed);
+    const base::Duration contended = view_.since("contended", gap && wanted && !pressed);
+    if (pressed && !eager) plan_.then_look_after(k_quiet - quiet);
+    if (!gap) return wanted ? Turn::claims : Turn::nobody;
+    if (!wanted || first == Gap::restoring) return Turn::gaps;
+    if (pressed) return turn_of_round(pressed_for % k_round);
+    plan_.then_look_after(k_turn - contended % k_turn);
+    return (contended / k_turn) % 2 == 0 ? Turn::claims : Turn::gaps;
+  }
+
+  Turn turn_of_round(base::Duration at) {
+    constexpr base::Duration lull = k_round - k_share;
+    constexpr base::Duration share = lull + k_lull;
+    plan_.then_look_after((at < lull ? lull : at < share ? share : k_round) - at);
+    return at < lull ? Turn::gaps : at < share ? Turn::nobody : Turn::claims;
   }
 
   // An unassigned placeholder and an open gap exclude each other: MetalLB would give the one what falls into the other.

@@ -2,17 +2,23 @@
 // Pure functions of what the view shows.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/builtin.h"
 #include "api/ipam.h"
+#include "base/clock.h"
 #include "base/ip.h"
 #include "kube/view.h"
 #include "metallb/context.h"
 
 namespace metallb {
+
+// Flapping (driver design §6), of one Service and of one address alike: burst, then one handoff in this time.
+inline constexpr int k_handoff_burst = 5;
+inline constexpr base::Duration k_handoff_refill = std::chrono::seconds(30);
 
 // type LoadBalancer, of MetalLB's class.
 bool is_served_by_metallb(const Options& options, const api::Service& service);

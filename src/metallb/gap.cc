@@ -1,17 +1,22 @@
 #include "metallb/gap.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "api/ipam.h"
 #include "metallb/indexes.h"
-#include "metallb/names.h"
 #include "metallb/placeholder.h"
 
 namespace metallb {
 
-void publish_gap(kube::Plan& plan, std::string_view class_name, base::Family family) {
-  const kube::Fact gap = gap_fact(class_name, family);
-  if (std::ranges::find(plan.facts, gap) == plan.facts.end()) plan.facts.push_back(gap);
+void publish_gap(kube::Plan& plan, std::string_view class_name, base::Family family, Gap gap) {
+  kube::Fact fact = gap_fact(class_name, family, gap);
+  const auto there = std::ranges::find(plan.facts, fact.bucket, &kube::Fact::bucket);
+  if (there == plan.facts.end()) {
+    plan.facts.push_back(std::move(fact));
+  } else if (gap_of(there->order) < gap) {
+    *there = std::move(fact);
+  }
 }
 
 bool is_gap_opened(kube::View& view, std::string_view class_name, base::Family family) {

@@ -8,14 +8,16 @@
 #include "base/ip.h"
 #include "kube/plan.h"
 #include "kube/view.h"
+#include "metallb/names.h"
 
 namespace metallb {
 
 // Writes in a row that failed until what they are for keeps nobody waiting any more.
 inline constexpr int k_futile_writes = 5;
 
-// Publishes, once in a plan, that a gap of this class and family is wanted or open.
-void publish_gap(kube::Plan& plan, std::string_view class_name, base::Family family);
+// Publishes, once in a plan, that a gap of this class and family is wanted or open. Of several the one that comes first
+// counts.
+void publish_gap(kube::Plan& plan, std::string_view class_name, base::Family family, Gap gap = Gap::eager);
 // No unassigned placeholder is about, and none comes while the gap is published.
 bool is_gap_opened(kube::View& view, std::string_view class_name, base::Family family);
 

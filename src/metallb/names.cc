@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t k_label_limit = 63;  // of a Service's name, which is a DNS label, and of a label's value
 constexpr std::string_view k_prefix = "iad-";
+constexpr std::string_view k_gap_orders = "cba";  // of gaps in their bucket, by Gap
 
 bool is_small(char c) { return c >= 'a' && c <= 'z'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -125,9 +126,12 @@ std::string queue_bucket(std::string_view class_name, base::Family family) {
   return bucket("queue", class_name, family);
 }
 
-kube::Fact gap_fact(std::string_view class_name, base::Family family, bool patient) {
-  return {gaps_bucket(class_name, family), "", std::string(patient ? k_gap_patient : ""), pool_key(class_name, family)};
+kube::Fact gap_fact(std::string_view class_name, base::Family family, Gap gap) {
+  return {gaps_bucket(class_name, family), std::string(k_gap_orders.substr(static_cast<std::size_t>(gap), 1)), "",
+          pool_key(class_name, family)};
 }
+
+Gap gap_of(std::string_view fact_order) { return static_cast<Gap>(k_gap_orders.find(fact_order)); }
 
 std::string age_order(const kube::Meta& meta) { return fmt::format("{:020}/{}", meta.created, meta.uid); }
 

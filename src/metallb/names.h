@@ -1,6 +1,7 @@
 // Names of what the driver creates (driver design §1), and the facts its keys publish to one another.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -75,10 +76,15 @@ inline constexpr std::string_view k_supply_crowded = "crowded";  // free, and ma
 inline constexpr std::string_view k_supply_exhausted = "exhausted";
 inline constexpr std::string_view k_supply_refused = "refused";
 
-// "A gap of this class and family is wanted or open." One per key, class and family. A `patient` one is wanted once
-// more after it got nowhere: the claims that wait have their turn first.
-kube::Fact gap_fact(std::string_view class_name, base::Family family, bool patient = false);
-inline constexpr std::string_view k_gap_patient = "patient";
+// How a gap stands to the claims that wait meanwhile; the later ones come before the earlier ones.
+enum class Gap : std::uint8_t {
+  patient,    // wanted once more after it got nowhere: the claims have their turn first
+  eager,      // the claims have their turn when there have been such gaps for long
+  restoring,  // what is being restored must not be drawn (contract §9.5): the claims have no turn
+};
+// "A gap of this class and family is wanted or open." One per key, class and family: publish_gap().
+kube::Fact gap_fact(std::string_view class_name, base::Family family, Gap gap = Gap::eager);
+Gap gap_of(std::string_view fact_order);
 
 // Position among claims: oldest first, then by uid.
 std::string age_order(const kube::Meta& meta);

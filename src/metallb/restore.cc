@@ -37,7 +37,10 @@ std::vector<const api::IPAddress*> pinned_addresses(kube::View& view, const api:
   std::vector<const api::IPAddress*> found;
   for (const base::IpAddress& ip : pinned(service)) {
     view.each<api::IPAddress>(k_address_value_index, ip.to_string(), [&](const api::IPAddress& address) {
-      if (is_of_its_claim(service, address)) found.push_back(&address);
+      // A pin may name it twice.
+      if (is_of_its_claim(service, address) && std::ranges::find(found, &address) == found.end()) {
+        found.push_back(&address);
+      }
       return true;
     });
   }

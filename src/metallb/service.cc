@@ -24,13 +24,9 @@ namespace metallb {
 namespace {
 
 namespace json = boost::json;
-using std::chrono::seconds;
 
-// Flapping (driver design §6): burst, then one handoff in this time.
-constexpr int k_handoff_burst = 5;
-constexpr base::Duration k_handoff_refill = seconds(30);
 // A claim is often applied together with its Service: how long that is not worth an event.
-constexpr base::Duration k_claim_patience = seconds(10);
+constexpr base::Duration k_claim_patience = std::chrono::seconds(10);
 
 Refusal missing_claim(std::string_view ns, std::string_view name) {
   std::string note = fmt::format("there is no IPAddressClaim {} in namespace {}", name, ns);
@@ -184,7 +180,7 @@ void ServicePass::associate(const Addresses& chosen) {
   if (wait > base::Duration::zero()) {
     tell(reason::handoff_throttled, "Attach",
          fmt::format("the claim and the Service were joined {} times in a row: from now on once in {} s",
-                     k_handoff_burst, std::chrono::duration_cast<seconds>(k_handoff_refill).count()),
+                     k_handoff_burst, std::chrono::duration_cast<std::chrono::seconds>(k_handoff_refill).count()),
          true, true);
     return plan_.then_look_after(wait);
   }

@@ -304,6 +304,51 @@ TEST_F(LostTest, AnAttachedAddressIsNotLostWithItsPool) {
   EXPECT_EQ(address(k_v4)->phase, "Bound");
 }
 
+TEST_F(LostTest, AnAttachedAddressThatItsServiceHasLostIsLostAndComesBack) {
+  put_bound();
+  put_attached("app", {std::string(k_v4)});
+  world.vanish<api::Namespace>("", "metallb-system");
+  world.vanish<api::IPAddressPool>("metallb-system", "iad-public");
+  assign("tenant-a", "app", {});
+  settle();
+  settle_after(seconds(11));
+  EXPECT_EQ(reserved(), "False/OutsidePool");
+  EXPECT_EQ(hold(k_v4), nullptr);
+  settle_after(seconds(20));
+  EXPECT_NE(hold(k_v4), nullptr) << "the pin has had its time";
+  EXPECT_EQ(reserved(), "False/OutsidePool");
+  EXPECT_EQ(address(k_v4)->phase, "Bound");
+  settle_after(minutes(2));
+  EXPECT_EQ(address(k_v4)->phase, "Lost");
+  EXPECT_EQ(count("AddressLost", name_of(k_v4)), 1);
+
+  world.put<api::Namespace>(R"({"metadata":{"name":"metallb-system"},"status":{"phase":"Active"}})");
+  settle();
+  assign("tenant-a", "app", {std::string(k_v4)});
+  settle();
+  EXPECT_EQ(address(k_v4)->phase, "Pending");
+  EXPECT_EQ(reserved(), "True/Held");
+  EXPECT_EQ(hold(k_v4), nullptr);
+}
+
+// The event about a pin that has not landed rides on the hold, and the hold is refused.
+TEST_F(LostTest, AnAttachedAddressThatCannotBeHeldIsLost) {
+  put_bound();
+  put_attached("app", {std::string(k_v4)});
+  assign("tenant-a", "app", {});
+  const kube::Key key = address_key(name_of(k_v4));
+  for (int i = 0; i < 30; ++i) {
+    kube::Plan next = plan(key);
+    std::erase_if(next.writes, [](const kube::Write& write) { return write.verb == kube::Write::Verb::create; });
+    world.execute(next);
+    world.memory(key).failures = 1;
+    world.memory(key).refusal = "quota exceeded";
+    world.advance(seconds(10));
+  }
+  EXPECT_EQ(address(k_v4)->phase, "Lost");
+  EXPECT_EQ(reserved(), "False/HoldMissing");
+}
+
 TEST_F(LostTest, AStaticAddressInsideAnotherPoolIsReportedOnTheAddress) {
   world.put<api::IPAddressPool>(
       R"({"metadata":{"name":"theirs","namespace":"metallb-system"},"spec":{"addresses":["198.51.100.0/24"]}})");

@@ -19,6 +19,12 @@ class AllocationTest : public DriverTest {
   // A stand-in for a key that wants to open a gap.
   void want_gap() { world.publish(k_opener, {gap_fact("public", base::Family::v4)}); }
   void end_gap() { world.publish(k_opener, {}); }
+  // settle_after() would have the opener forget what it wants.
+  void pass(base::Duration d) {
+    world.advance(d);
+    world.settle(pool_key("public", base::Family::v4));
+    settle();
+  }
   bool is_opened() { return !world.facts(opened_bucket("public", base::Family::v4)).members.empty(); }
 
   const kube::Key k_opener{std::string(k_service_reconciler), "tenant-b", "opener"};
@@ -192,6 +198,70 @@ TEST_F(AllocationTest, NothingIsCreatedWhileAGapIsOpenAndAllIsAfterwards) {
   settle();
   EXPECT_FALSE(is_opened());
   EXPECT_THAT(placeholders(), ElementsAre("iad-uid-web-v4"));
+}
+
+// --- gaps without end ---
+
+TEST_F(AllocationTest, GapsThatNeverEndLeaveTheClaimsTheirTurn) {
+  want_gap();
+  put_claim();
+  for (int i = 0; i < 45; ++i) {
+    pass(seconds(1));
+    ASSERT_EQ(drawn(), nullptr) << "after " << i << " s";
+  }
+  int served = 0;
+  int pairs = 0;
+  for (int i = 0; i < 180; ++i) {
+    pass(seconds(1));
+    served += drawn() != nullptr ? 1 : 0;
+    pairs += drawn() != nullptr && is_opened() ? 1 : 0;
+  }
+  EXPECT_GE(served, 20) << "of 180 s";
+  EXPECT_LE(served, 60) << "a live Service may wait for its address";
+  EXPECT_EQ(pairs, 0);
+}
+
+// What was opened at the last moment is over before there is something that could get the address.
+TEST_F(AllocationTest, TheTurnOfTheClaimsBeginsWithAPause) {
+  want_gap();
+  put_claim();
+  settle();
+  bool open_before = false;
+  for (int i = 0; i < 1000 && drawn() == nullptr; ++i) {
+    open_before = is_opened();
+    pass(std::chrono::milliseconds(100));
+  }
+  ASSERT_NE(drawn(), nullptr);
+  EXPECT_FALSE(open_before);
+}
+
+// Between two gaps that somebody opens one after the other.
+TEST_F(AllocationTest, APauseBetweenGapsStartsNoNewTurn) {
+  put_claim();
+  int longest = 0;
+  int row = 0;
+  for (int i = 0; i < 1000; ++i) {
+    want_gap();
+    pass(std::chrono::milliseconds(90));
+    row = drawn() != nullptr ? row + 1 : 0;
+    longest = std::max(longest, row);
+    end_gap();
+    pass(std::chrono::milliseconds(10));
+  }
+  EXPECT_GE(longest, 50) << "MetalLB had no time";
+}
+
+TEST_F(AllocationTest, WhoWantsAGapOnceNowAndThenWaitsForNobody) {
+  put_claim();
+  for (int i = 0; i < 20; ++i) {
+    pass(seconds(10));
+    EXPECT_NE(drawn(), nullptr) << i;
+    want_gap();
+    settle();
+    EXPECT_TRUE(is_opened()) << i;
+    end_gap();
+    settle();
+  }
 }
 
 // Facts of a fresh process: gaps are known before the first placeholder is planned.

@@ -296,5 +296,124 @@ TEST_F(UnhonouredTest, AHoldThatCannotBeDeletedIsTriedAgain) {
   EXPECT_TRUE(next.revisit.has_value());
 }
 
+// --- gaps that somebody makes ---
+
+// With a MetalLB that looks at placeholders that take anything before it looks at pins.
+class FlippedTest : public GapTest {
+ protected:
+  FlippedTest() { put_unshared_class(); }
+  void put_user(int n) {
+    put_bound(fmt::format("203.0.113.{}", n), fmt::format("c{}", n));
+    put_service(fmt::format("s{}", n), fmt::format("c{}", n));
+    settle();
+    play_metallb();
+    ASSERT_TRUE(has_its_own(n));
+  }
+  bool has_its_own(int n) {
+    return shows(*service(fmt::format("s{}", n)), *base::IpAddress::parse(fmt::format("203.0.113.{}", n)));
+  }
+  void flip(const std::string& name) {
+    world.change<api::Service>(
+        "tenant-a", name, fmt::format(R"({{"metadata":{{"annotations":{{"{}":"{}"}}}}}})", m::pool, m::awaiting_pool));
+    assign("tenant-a", name, {});
+  }
+  void play_metallb() {
+    for (int i = 0; i < 20; ++i) {
+      settle();
+      if (!serve_one()) return;
+    }
+    ADD_FAILURE() << "never at rest";
+  }
+
+ private:
+  bool is_free(const std::string& ip) {
+    bool free = true;
+    for (const kube::ObjectPtr& object : all()) {
+      free = free && !shows(static_cast<const api::Service&>(*object), *base::IpAddress::parse(ip));
+    }
+    return free;
+  }
+  std::vector<kube::ObjectPtr> all() {
+    std::vector<kube::ObjectPtr> found;
+    world.store(api::Service::kind()).for_each([&](const kube::ObjectPtr& object) { found.push_back(object); });
+    std::ranges::sort(found, {}, [](const kube::ObjectPtr& o) {
+      const auto& service = static_cast<const api::Service&>(*o);
+      return std::pair(!pin_of(service).empty(), service.meta.name);
+    });
+    return found;
+  }
+  std::string wanted_by(const api::Service& service) {
+    if (pool_of(service) != "iad-public" || !service.ingress.empty() || service.meta.deleting) return "";
+    if (!pin_of(service).empty()) return is_free(std::string(pin_of(service))) ? std::string(pin_of(service)) : "";
+    for (int n = 1; n <= 6; ++n) {
+      if (const std::string ip = fmt::format("203.0.113.{}", n); is_free(ip)) return ip;
+    }
+    return "";
+  }
+  bool serve_one() {
+    for (const kube::ObjectPtr& object : all()) {
+      const auto& service = static_cast<const api::Service&>(*object);
+      if (const std::string ip = wanted_by(service); !ip.empty()) {
+        assign(service.meta.ns, service.meta.name, {ip});
+        return true;
+      }
+    }
+    return false;
+  }
+};
+
+TEST_F(FlippedTest, ServicesThatAreMadeToLoseTheirAddressesAgainAndAgainDoNotKeepTheOthersWaiting) {
+  put_user(1);
+  put_user(2);
+  for (int step = 0; step < 200; ++step) {
+    if (step == 100) put_claim("other");
+    settle_after(seconds(1));
+    play_metallb();
+    const int n = 1 + step % 2;
+    if (has_its_own(n)) flip(fmt::format("s{}", n));
+    play_metallb();
+  }
+  ASSERT_NE(address("203.0.113.3"), nullptr);
+  EXPECT_EQ(address("203.0.113.3")->claimRef->name, "other");
+}
+
+// Its repair is delayed, its address is not left to others meanwhile.
+TEST_F(FlippedTest, AnAddressWhoseServicePointsElsewhereIsHeld) {
+  put_user(1);
+  for (int i = 0; i < 20; ++i) {
+    settle_after(seconds(1));
+    play_metallb();
+    if (has_its_own(1)) flip("s1");
+    play_metallb();
+    EXPECT_TRUE(has_its_own(1) || (hold(k_v4) != nullptr && shows(*hold(k_v4), *base::IpAddress::parse(k_v4)))) << i;
+  }
+  for (int i = 0; i < 30; ++i) {
+    settle_after(seconds(1));
+    play_metallb();
+  }
+  EXPECT_TRUE(has_its_own(1)) << "when it is left alone";
+  EXPECT_EQ(hold(k_v4), nullptr);
+}
+
+// Every time with another uid.
+TEST_F(FlippedTest, AServiceThatIsMadeAnewAllTheTimeOpensFewGaps) {
+  put_bound();
+  int gaps = 0;
+  for (int i = 0; i < 60; ++i) {
+    put_service();
+    world.change<api::Service>("tenant-a", "app", fmt::format(R"({{"metadata":{{"uid":"uid-app-{}"}}}})", i));
+    settle_after(seconds(1));
+    play_metallb();
+    gaps += shows(*service(), *base::IpAddress::parse(k_v4)) ? 1 : 0;
+    world.remove<api::Service>("tenant-a", "app");
+    settle_after(seconds(1));
+    play_metallb();
+    ASSERT_EQ(service(), nullptr);
+  }
+  EXPECT_GE(gaps, 5);
+  EXPECT_LE(gaps, 10);
+  EXPECT_THAT(event_reasons(), Contains("HandoffThrottled"));
+}
+
 }  // namespace
 }  // namespace metallb::testing

@@ -18,6 +18,8 @@ using ::testing::IsEmpty;
 // The Service "app" was attached to the claim "web" and its address; all were made again with new uids.
 class RestoreTest : public DriverTest {
  protected:
+  explicit RestoreTest(Options with = {}) : DriverTest(std::move(with)) {}
+
   void restore_service(std::string_view name = "app", bool shown = true) {
     world.put<api::Service>(fmt::format(
         R"({{"metadata":{{"name":"{0}","namespace":"tenant-a","uid":"new-{0}","finalizers":["{1}"],
@@ -100,6 +102,21 @@ TEST_F(RestoreTest, TheLedgerKnowsBeforeTheServiceIsTakenUp) {
   world.execute(first);
   const kube::Plan second = plan(service_key("tenant-a", "app"));
   EXPECT_THAT(steps(second), ElementsAre("restore-service"));
+}
+
+// No backup has it, but anybody may write it.
+TEST_F(RestoreTest, APinThatNamesAnAddressTwiceIsTakenUpOnce) {
+  restore_service();
+  world.change<api::Service>("tenant-a", "app",
+                             fmt::format(R"({{"metadata":{{"annotations":{{"{0}":"{1},{1}"}}}}}})", m::pin, k_v4));
+  restore_address();
+  give_back();
+  const kube::Plan first = plan(service_key("tenant-a", "app"));
+  EXPECT_THAT(steps(first), ElementsAre("attach-associate"));
+  world.execute(first);
+  settle();
+  expect_kept();
+  EXPECT_EQ(user(), "app/new-app");
 }
 
 TEST_F(RestoreTest, AServiceWhoseClaimDoesNotComeLetsGo) {
@@ -242,6 +259,28 @@ TEST_F(RestoreTest, NothingIsDrawnFromAClassWhoseAddressesWait) {
   EXPECT_EQ(drawn("waiting"), nullptr);
   settle_after(seconds(10));
   EXPECT_NE(drawn("waiting"), nullptr);
+}
+
+class SlowRestoreTest : public RestoreTest {
+ protected:
+  static Options slow() {
+    Options options;
+    options.restore_grace = minutes(10);
+    return options;
+  }
+  SlowRestoreTest() : RestoreTest(slow()) {}
+};
+
+// Its gap is a patient one by then, and one of the restore all the same.
+TEST_F(SlowRestoreTest, NothingIsDrawnHoweverLongAHoldWaitsForItsAddress) {
+  restore_address();
+  put_hold(k_v4);
+  assign_home(hold(k_v4)->meta.name, {});
+  put_claim("waiting");
+  for (int minute = 0; minute < 9; ++minute) {
+    settle_after(minutes(1));
+    EXPECT_EQ(drawn("waiting"), nullptr) << minute;
+  }
 }
 
 TEST_F(RestoreTest, AClaimWithTheUidOfAnotherIsNotProvisioned) {

@@ -477,34 +477,6 @@ TEST_F(ServiceTest, OfSeveralTheOldestGetsIt) {
   EXPECT_EQ(attached_to(), "zz-old");
 }
 
-TEST_F(ServiceTest, StrippedKeysArePutBack) {
-  put_bound();
-  put_attached("app", {std::string(k_v4)});
-  world.change<api::Service>(
-      "tenant-a", "app",
-      fmt::format(R"({{"metadata":{{"annotations":{{"{}":null,"{}":null,"{}":null,"{}":null}}}}}})", m::pin, m::pinned,
-                  m::pool, m::service_uid));
-  EXPECT_EQ(settle(), 1);
-  EXPECT_EQ(annotation(*service(), m::pin), k_v4);
-  EXPECT_EQ(annotation(*service(), m::pinned), "true");
-  EXPECT_EQ(attached_to(), "app");
-  EXPECT_THAT(event_reasons(), Not(Contains("AssociationRejected")));
-}
-
-TEST_F(ServiceTest, RepairOfStrippedKeysSlowsDown) {
-  put_bound();
-  put_attached("app", {std::string(k_v4)});
-  int writes = 0;
-  for (int i = 0; i < 20; ++i) {
-    annotate("app", m::service_uid, "null");
-    writes += settle();
-  }
-  EXPECT_EQ(writes, 5);
-  EXPECT_FALSE(service()->meta.annotations.contains(m::service_uid));
-  settle_after(seconds(10));
-  EXPECT_EQ(annotation(*service(), m::service_uid), "uid-app");
-}
-
 TEST_F(ServiceTest, FlappingIsThrottled) {
   put_bound();
   put_service();
