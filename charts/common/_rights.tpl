@@ -1,12 +1,16 @@
 {{/*
-Rights come from files/rights.yaml, the manifest that the tests hold against what the code declares. Here its roles are split by
-where they apply; nothing is added.
+Rights come from files/rights.yaml (and such manifests of what is opt-in), which the tests hold against what the code declares. Here
+their roles are split by where they apply; nothing is added.
   iad.clusterRules       rules of its ClusterRole
   iad.namespaceRules     dict "root" . "namespace" NS "leases" BOOL: rules of its Role in NS, those on Leases or the others
 */}}
 {{- define "iad.manifest" -}}
+{{ include "iad.rolesOf" (dict "root" . "file" "files/rights.yaml") }}
+{{- end -}}
+
+{{- define "iad.rolesOf" -}}
 {{- $roles := list -}}
-{{- range splitList "\n---\n" (.Files.Get "files/rights.yaml") -}}
+{{- range splitList "\n---\n" (.root.Files.Get .file) -}}
 {{- $object := fromYaml . -}}
 {{- if has (get $object "kind") (list "Role" "ClusterRole") -}}
 {{- $roles = append $roles (dict "namespace" (default "" $object.metadata.namespace) "rules" $object.rules) -}}
@@ -21,6 +25,11 @@ where they apply; nothing is added.
 {{- if not .namespace -}}{{- $rules = concat $rules .rules -}}{{- end -}}
 {{- end -}}
 {{- toYaml $rules -}}
+{{- end -}}
+
+{{- define "iad.inventoryRole" -}}
+{{- $roles := include "iad.rolesOf" (dict "root" . "file" "files/rights-inventory.yaml") | fromYamlArray -}}
+{{ include "iad.boundClusterRole" (dict "root" . "name" (printf "%s-inventory" (include "iad.fullname" .)) "rules" (toYaml (first $roles).rules)) }}
 {{- end -}}
 
 {{- define "iad.namespaceRules" -}}
@@ -58,21 +67,25 @@ subjects:
 - {kind: ServiceAccount, name: {{ include "iad.serviceAccount" .root }}, namespace: {{ .root.Release.Namespace }}}
 {{- end -}}
 
-{{/* The ClusterRole with its binding. */}}
-{{- define "iad.clusterRole" -}}
+{{/* A ClusterRole with its binding. dict "root" . "name" NAME "rules" YAML */}}
+{{- define "iad.boundClusterRole" -}}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
-  name: {{ include "iad.fullname" . }}
-  labels: {{- include "iad.labels" . | nindent 4 }}
-rules: {{- include "iad.clusterRules" . | nindent 0 }}
+  name: {{ .name }}
+  labels: {{- include "iad.labels" .root | nindent 4 }}
+rules: {{- .rules | nindent 0 }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata:
-  name: {{ include "iad.fullname" . }}
-  labels: {{- include "iad.labels" . | nindent 4 }}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {{ include "iad.fullname" . }}}
+  name: {{ .name }}
+  labels: {{- include "iad.labels" .root | nindent 4 }}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {{ .name }}}
 subjects:
-- {kind: ServiceAccount, name: {{ include "iad.serviceAccount" . }}, namespace: {{ .Release.Namespace }}}
+- {kind: ServiceAccount, name: {{ include "iad.serviceAccount" .root }}, namespace: {{ .root.Release.Namespace }}}
+{{- end -}}
+
+{{- define "iad.clusterRole" -}}
+{{ include "iad.boundClusterRole" (dict "root" . "name" (include "iad.fullname" .) "rules" (include "iad.clusterRules" .)) }}
 {{- end -}}

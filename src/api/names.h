@@ -52,6 +52,9 @@ inline constexpr std::string_view advertise = "metallb.drivers.local.sdn.cozysta
 // Condition of an address.
 inline constexpr std::string_view service_refused = "metallb.drivers.local.sdn.cozystack.io/ServiceRefused";
 inline constexpr std::string_view touched = "metallb.drivers.local.sdn.cozystack.io/touched";
+// On an IPAddress of a Service that had it before it was claimed: who that is, what it carried, and how far it is
+// (JSON). As a label, "true" on the claim that was made for it.
+inline constexpr std::string_view inventory = "metallb.drivers.local.sdn.cozystack.io/inventory";
 inline constexpr std::string_view awaiting_pool = "iad-awaiting-claim";
 
 // MetalLB's own keys: the current prefix, and the old one that it still reads.

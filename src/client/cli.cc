@@ -143,6 +143,23 @@ void add_product(CLI::App& app, Line& line) {
   add_waiting(recycling, line, recycled->waiting);
 }
 
+void add_inventory(CLI::App& app, Line& line, int (*inventory)(const Session&, const InventoryOptions&)) {
+  auto options = std::make_shared<InventoryOptions>();
+  auto& sub = command(app, line, "inventory",
+                      "Which Services have addresses of a class without a claim, and whether "
+                      "they can be adopted",
+                      options, inventory, k_admins);
+  sub.add_option("CLASS", options->class_name, "A class of the MetalLB driver")->required();
+  sub.add_option("--metallb-namespace", options->metallb_namespace, "As the driver has it")
+      ->type_name("NAME")
+      ->capture_default_str();
+  sub.add_option("--placeholder-namespace", options->placeholder_namespace, "As the driver has it")
+      ->type_name("NAME")
+      ->capture_default_str();
+  sub.add_option("--load-balancer-class", options->load_balancer_class, "As the driver has it")->type_name("NAME");
+  sub.add_option("-o,--output", options->output, "json")->type_name("FORMAT")->check(CLI::IsMember({"json"}));
+}
+
 // --- kubectl's ---
 
 std::string without_equals(std::string text) { return text.starts_with('=') ? text.substr(1) : text; }
@@ -317,6 +334,7 @@ int run(const std::vector<std::string>& args, const Program& program) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   add_global(app, line, false);
   add_product(app, line);
+  if (program.inventory != nullptr) add_inventory(app, line, program.inventory);
   add_get(app, line);
   add_apply(app, line);
   add_delete(app, line);

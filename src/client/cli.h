@@ -26,11 +26,22 @@ struct Connected {
   std::string ns;
 };
 
+// What `inventory` is asked about.
+struct InventoryOptions {
+  std::string class_name;
+  std::string metallb_namespace = "metallb-system";
+  std::string placeholder_namespace = "metallb-iad-system";
+  std::string load_balancer_class;
+  std::string output;  // "" or "json"
+};
+
 struct Program {
   std::string version;
   std::ostream& out;
   std::ostream& err;
   std::function<base::Result<Connected>(const Connection&)> connect;
+  // The command of that name, which takes a driver; without it there is none.
+  int (*inventory)(const Session& session, const InventoryOptions& options) = nullptr;
 };
 
 // `args` without the program's name. Returns the exit status: 0 done, 1 it did not happen, 2 the command line is wrong.

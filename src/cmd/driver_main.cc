@@ -36,6 +36,10 @@ void add_flags(CLI::App& app, metallb::Options& options, std::string& placeholde
   app.add_flag("--evict-intruders", options.evict_intruders,
                "Have MetalLB take a reserved address from a Service that uses it without a claim")
       ->group(group);
+  app.add_flag("--inventory", options.inventory,
+               "Do what the parameter inventory of a class asks for, Adopt or Revert. Takes the right to create and "
+               "delete claims")
+      ->group(group);
   kube::add_duration(app, "--detach-timeout", options.detach_timeout, std::chrono::seconds(1),
                      "How long the deletion of a Service may wait until its address is held again");
   app.get_options().back()->group(group);

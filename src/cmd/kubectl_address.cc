@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "client/cli.h"
 #include "client/remote.h"
+#include "cmd/inventory_command.h"
 #include "kube/curl_transport.h"
 
 namespace {
@@ -23,6 +24,9 @@ base::Result<client::Connected> connect(const client::Connection& wanted) {
 int main(int argc, char** argv) {
   // Warnings of the server are printed by the commands themselves.
   base::log::configure(base::log::Level::error, base::log::Format::text);
-  return client::run({argv + 1, argv + argc},
-                     {.version = PROJECT_VERSION, .out = std::cout, .err = std::cerr, .connect = connect});
+  return client::run({argv + 1, argv + argc}, {.version = PROJECT_VERSION,
+                                               .out = std::cout,
+                                               .err = std::cerr,
+                                               .connect = connect,
+                                               .inventory = inventory_command});
 }

@@ -14,6 +14,7 @@
 #include "metallb/finalizers.h"
 #include "metallb/gap.h"
 #include "metallb/indexes.h"
+#include "metallb/inventory.h"
 #include "metallb/ledger.h"
 #include "metallb/metrics.h"
 #include "metallb/names.h"
@@ -43,7 +44,8 @@ AddressPass::AddressPass(const Context& context, kube::View& view, const api::IP
       ip_(ip),
       service_(workload_of(view, address)),
       as_made_(address.meta.has_finalizer(api::metallb::teardown) && is_as_made(address)),
-      holds_(find_holds(view, context.options, address, ip)) {}
+      holds_(find_holds(view, context.options, address, ip)),
+      keeper_(keeper_of(view, context.options, address, ip)) {}
 
 kube::Plan AddressPass::live() {
   if (was_never_promised()) return std::move(plan_);

@@ -37,8 +37,9 @@ base::Duration retry_pace(base::Duration trying) { return std::clamp(trying, k_r
 
 void AddressPass::hold() {
   const api::Service* best = holds_.best;
-  // A restored Service has it, and keeps it until it is its turn to let go.
-  const api::Service* user = best == nullptr ? restored_user(view_, context_.options, address_, ip_) : nullptr;
+  // A restored Service has it, and keeps it until it is its turn to let go; or one that never claimed it.
+  const api::Service* user = best == nullptr ? keeper_ : nullptr;
+  if (user == nullptr && best == nullptr) user = restored_user(view_, context_.options, address_, ip_);
   if (user != nullptr && !view_.has_fact(letting_go_bucket(user->meta.ns, user->meta.name))) return;
   // Without a key MetalLB would refuse it beside the workload: that gets one first.
   const bool too_early = sharing_ && key_.empty();

@@ -42,7 +42,7 @@ class AddressPass {
   void reserve_while_unheld();
   void say_that_it_is_unheld(bool holdless);
   void postpone_writes();
-  bool is_secured() const { return holds_.landed(ip_) || (attached_ && shown_); }
+  bool is_secured() const { return holds_.landed(ip_) || (attached_ && shown_) || keeper_ != nullptr; }
   void reserve(bool held, std::string_view why, std::string message);
   void say(api::Saying saying);
   // Rides on the status, if that is written; or sent once for each Service, whatever else happens.
@@ -113,10 +113,11 @@ class AddressPass {
   // it: by these an address that may have been promised is known from one that nobody was.
   const bool as_made_;
   const Holds holds_;
-  bool attached_ = false;      // that Service may keep the address
-  bool announcing_ = false;    // and carries our pin
-  bool shown_ = false;         // and MetalLB has given it the address
-  bool handing_over_ = false;  // and MetalLB has not given it the address yet
+  const api::Service* keeper_;  // has it while it is made an object of, or one no more
+  bool attached_ = false;       // that Service may keep the address
+  bool announcing_ = false;     // and carries our pin
+  bool shown_ = false;          // and MetalLB has given it the address
+  bool handing_over_ = false;   // and MetalLB has not given it the address yet
   bool release_stuck_ = false;
   std::string_view rule_ = rule::gone;  // that forbids it to share the address with its hold; "" if it may
   bool sharing_ = false;                // they share, or are about to

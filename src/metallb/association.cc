@@ -131,29 +131,33 @@ bool is_attached(kube::View& view, const Options& options, const api::IPAddress&
   return std::ranges::find(all, &address) != all.end();
 }
 
-std::string pin_text(const Addresses& addresses) {
-  std::string text;
+std::vector<base::IpAddress> values_of(const Addresses& addresses) {
+  std::vector<base::IpAddress> ips;
   for (const auto* address : addresses) {
-    const auto value = value_of(*address);
-    if (!value) continue;
+    if (const auto value = value_of(*address)) ips.push_back(*value);
+  }
+  return ips;
+}
+
+std::string pin_text(const std::vector<base::IpAddress>& ips) {
+  std::string text;
+  for (const base::IpAddress& ip : ips) {
     if (!text.empty()) text += ',';
-    text += value->to_string();
+    text += ip.to_string();
   }
   return text;
 }
 
-bool is_same_set(std::vector<base::IpAddress> ips, const Addresses& addresses) {
-  std::vector<base::IpAddress> wanted;
-  for (const auto* address : addresses) {
-    if (const auto value = value_of(*address)) wanted.push_back(*value);
-  }
+std::string pin_text(const Addresses& addresses) { return pin_text(values_of(addresses)); }
+
+bool is_same_set(std::vector<base::IpAddress> ips, std::vector<base::IpAddress> others) {
   std::ranges::sort(ips);
-  std::ranges::sort(wanted);
-  return ips == wanted;
+  std::ranges::sort(others);
+  return ips == others;
 }
 
 bool is_pinned_to_all(const api::Service& service, const Addresses& addresses) {
-  return is_same_set(pinned(service), addresses);
+  return is_same_set(pinned(service), values_of(addresses));
 }
 
 }  // namespace metallb

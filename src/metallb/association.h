@@ -58,10 +58,13 @@ bool is_unrelated(kube::View& view, const Options& options, const api::Service& 
 // The address is associated with a Service that may keep it.
 bool is_attached(kube::View& view, const Options& options, const api::IPAddress& address);
 
+// Those that can be read.
+std::vector<base::IpAddress> values_of(const std::vector<const api::IPAddress*>& addresses);
 // "203.0.113.7,2001:db8::7"
+std::string pin_text(const std::vector<base::IpAddress>& ips);
 std::string pin_text(const std::vector<const api::IPAddress*>& addresses);
 // The same addresses, in any order.
-bool is_same_set(std::vector<base::IpAddress> ips, const std::vector<const api::IPAddress*>& addresses);
+bool is_same_set(std::vector<base::IpAddress> ips, std::vector<base::IpAddress> others);
 // Whether the Service's pin is exactly these addresses, in any order.
 bool is_pinned_to_all(const api::Service& service, const std::vector<const api::IPAddress*>& addresses);
 

@@ -272,6 +272,9 @@ void serve_own(ClassPass& pass) {
   report.parameters_valid = judge_parameters(pass, overlap);
   report.backend_ready = obstacle ? api::Saying{k_backend_ready, "False", obstacle->reason, obstacle->message}
                                   : judge_backend(pass, overlap, outsiders, rendered);
+  InventoryVerdict inventory;
+  judge_inventory(pass, inventory);
+  report.inventory = &inventory;
   if (pass.wanted != nullptr) report.ranges = &pass.wanted->ranges;
   report.counted = &ranges;
   report.outsiders = &outsiders;

@@ -227,6 +227,7 @@ std::vector<IpAddress> find_untracked(ClassPass& pass) {
   std::set<IpAddress> found;
   each_untracked(pass.view, pool_name(pass.name), [&](const api::Service& service, const IpAddress& ip) {
     found.insert(ip);
+    if (pass.wanted != nullptr && pass.wanted->inventory == Inventory::adopt) return;  // NotAdopted says more
     pass.plan.events.push_back(
         {.regarding = {&api::Service::kind().resource, service.meta.ns, service.meta.name},
          .regarding_uid = service.meta.uid,

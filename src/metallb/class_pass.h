@@ -100,10 +100,20 @@ struct Rendered {
 // Plans the next writes that bring `wanted` about.
 Rendered plan_rendering(ClassPass& pass, const Wanted& wanted);
 
+// Condition Inventory, as its key sums it up (inventory.h): what was said stays until it has.
+inline constexpr std::string_view k_inventory_condition = "Inventory";
+struct InventoryVerdict {
+  bool withdrawn = false;  // the class asks for none
+  std::string text;        // what `saying` refers to
+  std::optional<api::Saying> saying;
+};
+void judge_inventory(ClassPass& pass, InventoryVerdict& verdict);
+
 // The class's status. `urgent` sayings are written at once, counts and wordings a few seconds apart.
 struct Report {
   api::Saying parameters_valid;
   api::Saying backend_ready;
+  const InventoryVerdict* inventory = nullptr;
   // Null: ranges are left as they are.
   const base::IpRangeSet* ranges = nullptr;
   // What capacity is counted in, and the ledger addresses outside of it.

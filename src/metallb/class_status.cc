@@ -92,11 +92,14 @@ void tell(ClassPass& pass, const api::Saying& saying) {
 
 void plan_status(ClassPass& pass, const Report& report) {
   const object before = status_of(*pass.cls);
-  const std::vector<api::Saying> sayings{report.parameters_valid, report.backend_ready};
+  std::vector<api::Saying> sayings{report.parameters_valid, report.backend_ready};
+  std::vector<std::string_view> withdrawn;
+  if (report.inventory->saying) sayings.push_back(*report.inventory->saying);
+  if (report.inventory->withdrawn) withdrawn.push_back(k_inventory_condition);
   object status;
   bool urgent = std::ranges::any_of(sayings, [&](const auto& saying) { return is_urgent(*pass.cls, saying); });
-  if (auto list =
-          api::updated_conditions(pass.cls->conditions, sayings, pass.cls->meta.generation, pass.view.wall_text()))
+  if (auto list = api::updated_conditions(pass.cls->conditions, sayings, pass.cls->meta.generation,
+                                          pass.view.wall_text(), withdrawn))
     status["conditions"] = std::move(*list);
   if (report.ranges != nullptr) {
     boost::json::array ranges = ranges_of(*report.ranges);
@@ -118,7 +121,8 @@ void plan_status(ClassPass& pass, const Report& report) {
     return;
   }
   if (wait == base::Duration::zero()) pass.plan.spends.emplace_back(k_count_throttle);
-  for (const api::Saying& saying : sayings) tell(pass, saying);
+  tell(pass, report.parameters_valid);
+  tell(pass, report.backend_ready);
   pass.plan.writes.push_back(kube::patch_status(api::IPAddressClass::kind().resource, *pass.cls,
                                                 {{"status", std::move(status)}}, "class-status"));
 }

@@ -12,6 +12,7 @@
 #include "metallb/context.h"
 #include "metallb/endpoints.h"
 #include "metallb/indexes.h"
+#include "metallb/inventory.h"
 #include "metallb/metrics.h"
 #include "metallb/names.h"
 #include "metallb/placeholder.h"
@@ -33,6 +34,7 @@ kube::WatchSpec watch_classes(const Context& context) {
   watch.indexes = {class_overlap_index(context.parameters)};
   watch.keys = [](const kube::Object& object, Keys& keys) {
     add_class_key(static_cast<const api::IPAddressClass&>(object), keys);
+    keys.push_back({std::string(k_inventory_summary_reconciler), "", object.meta.name});
   };
   return watch;
 }
@@ -53,10 +55,12 @@ kube::WatchSpec watch_addresses() {
   watch.kind = &api::IPAddress::kind();
   watch.indexes = address_indexes();
   watch.indexes.push_back(ledger_index());
+  watch.indexes.push_back(inventory_index());
   watch.keys = [](const kube::Object& object, Keys& keys) {
     const auto& address = static_cast<const api::IPAddress&>(object);
     keys.push_back(address_key(address.meta.name));
     add_class_key(address, keys);
+    if (const auto adoption = adoption_of(address)) keys.push_back(inventory_key(adoption->ns, adoption->service));
     if (address.associatedTo && address.associatedTo->kind == "Service") {
       keys.push_back(service_key(address.associatedTo->ns, address.associatedTo->name));
     }
@@ -87,6 +91,7 @@ kube::WatchSpec watch_services(const Options& options, const ClassSettings& sett
     } else if (concerns_service_reconciler(options, service)) {
       keys.push_back(service_key(service.meta.ns, service.meta.name));
     }
+    if (may_be_stranger(options, service)) keys.push_back(inventory_key(service.meta.ns, service.meta.name));
   };
   return watch;
 }
@@ -116,6 +121,7 @@ std::vector<kube::Rule> rules(const Options& options) {
   };
   all.insert(all.end(), own.begin(), own.end());
   for (kube::Rule& rule : endpoint_rules(options)) all.push_back(std::move(rule));
+  if (options.inventory) all.push_back({ipam, "ipaddressclaims", "", {"create", "delete"}});
   return all;
 }
 
@@ -150,12 +156,15 @@ kube::Controller controller(const Options& options) {
   add(k_claim_reconciler, reconcile_claim, 0);
   add(k_address_reconciler, reconcile_address, 0);
   add(k_service_reconciler, reconcile_service, 0);
+  add(k_inventory_reconciler, reconcile_inventory, 0);
   add(k_placeholder_reconciler, reconcile_placeholder, 0);
   add(k_namespace_reconciler, reconcile_namespace, 0);
   driver.reconcilers.push_back({std::string(api::k_restore), api::reconcile_restore, 0});
   // After everybody has said what it wants: right after a start too, no placeholder is created beside a gap that is
   // open.
   add(k_pool_reconciler, reconcile_pool, 1);
+  // And nothing is summed up that has not been counted yet.
+  add(k_inventory_summary_reconciler, reconcile_inventory_summary, 1);
   driver.initial_keys = {{std::string(k_namespace_reconciler), "", options.placeholder_namespace}};
   driver.metrics = {{std::string(k_gap_metric),
                      "Seconds for which nobody had an address that was handed over with a gap.",

@@ -31,6 +31,9 @@ struct Options {
   base::Duration restore_grace = api::k_restore_grace;
   // Whether MetalLB is made to take reserved addresses from Services that use them without a claim.
   bool evict_intruders = false;
+  // Whether classes may have addresses of Services that never claimed them made into objects (driver design §9). Takes
+  // the right to create and delete claims.
+  bool inventory = false;
   // No allocation placeholder is created while this many placeholders exist; each costs a ClusterIP. 0 = no limit.
   std::size_t max_placeholders = 0;
   // Random bytes that nobody else knows: sharing keys are made with it. "" makes keys that can be foretold, for tests.

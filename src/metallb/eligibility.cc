@@ -74,7 +74,7 @@ std::optional<Refusal> pool_refusal(const api::Service& service, std::string_vie
   return std::nullopt;
 }
 
-std::optional<Refusal> pin_refusal(const api::Service& service, const Addresses& chosen) {
+std::optional<Refusal> pin_refusal(const api::Service& service, const std::vector<base::IpAddress>& chosen) {
   for (const std::string_view key : {api::metallb::pin, api::metallb::old_pin}) {
     if (key == api::metallb::pin && is_pin_ours(service)) continue;
     const std::string* text = service.meta.annotations.find(key);
@@ -146,14 +146,20 @@ std::expected<Addresses, Refusal> choose(kube::View& view, const Context& contex
                                                "Service addresses of one pool only",
                                                claim.meta.name, class_name, chosen->back()->className)});
   }
-  if (!service.loadBalancerIP.empty()) {
-    return std::unexpected(Refusal{reason::load_balancer_ip_set,
-                                   "spec.loadBalancerIP is set, which cannot be combined with a claim: remove it"});
-  }
-  if (auto refusal = pool_refusal(service, pool_name(class_name))) return std::unexpected(*refusal);
-  if (auto refusal = pin_refusal(service, *chosen)) return std::unexpected(*refusal);
-  if (auto refusal = sharing_refusal(view, context, service, class_name)) return std::unexpected(*refusal);
+  if (auto refusal = refusal_by_service(view, context, service, class_name, values_of(*chosen)))
+    return std::unexpected(*refusal);
   return chosen;
+}
+
+std::optional<Refusal> refusal_by_service(kube::View& view, const Context& context, const api::Service& service,
+                                          std::string_view class_name, const std::vector<base::IpAddress>& ips) {
+  if (!service.loadBalancerIP.empty()) {
+    return Refusal{reason::load_balancer_ip_set,
+                   "spec.loadBalancerIP is set, which cannot be combined with a claim: remove it"};
+  }
+  if (auto refusal = pool_refusal(service, pool_name(class_name))) return refusal;
+  if (auto refusal = pin_refusal(service, ips)) return refusal;
+  return sharing_refusal(view, context, service, class_name);
 }
 
 const api::Service* rival_of(kube::View& view, const Options& options, const api::Service& service,

@@ -28,6 +28,10 @@ std::expected<std::vector<const api::IPAddress*>, Refusal> choose(kube::View& vi
                                                                   const api::Service& service,
                                                                   const api::IPAddressClaim& claim);
 
+// What on the Service keeps it from getting these addresses of a class, whatever claim they are of.
+std::optional<Refusal> refusal_by_service(kube::View& view, const Context& context, const api::Service& service,
+                                          std::string_view class_name, const std::vector<base::IpAddress>& ips);
+
 // Another Service that may keep an address of the claim: one claim serves one workload at a time, whichever half it
 // uses. Null if there is none.
 const api::Service* rival_of(kube::View& view, const Options& options, const api::Service& service,

@@ -29,6 +29,23 @@ void read_flags(const boost::json::object& parameters, ClassParameters& result, 
     result.include_network_addresses = reading::as_bool(*value, "includeNetworkAddresses", report).value_or(false);
 }
 
+void read_inventory(const boost::json::object& parameters, ClassParameters& result, Report& report) {
+  static constexpr std::pair<std::string_view, Inventory> words[] = {{"Off", Inventory::off},
+                                                                     {"DryRun", Inventory::dry_run},
+                                                                     {"Adopt", Inventory::adopt},
+                                                                     {"Revert", Inventory::revert}};
+  const auto* value = parameters.if_contains("inventory");
+  if (value == nullptr) return;
+  constexpr std::string_view choices = "use Off, DryRun, Adopt or Revert";
+  if (!value->is_string())
+    return report.problem("inventory", fmt::format("is {}: {}", reading::type_name(*value), choices));
+  const std::string_view text = value->get_string();
+  const auto* word = std::ranges::find(words, text, [](const auto& w) { return w.first; });
+  if (word == std::end(words))
+    return report.problem("inventory", fmt::format("{} is no such mode: {}", reading::in_quotes(text), choices));
+  result.inventory = word->second;
+}
+
 // MetalLB refuses routes wider than the addresses they stand for, and does so in its speakers where nobody sees it.
 void check_aggregation(const ClassParameters& parameters, Report& report) {
   if (!parameters.bgp) return;
@@ -65,10 +82,11 @@ ParsedParameters parse_parameters(std::string_view json) {
   if (document.is_null()) return std::unexpected(Problems{fmt::format("parameters: {}", k_no_addresses)});
   const auto* parameters = reading::as_object(document, "parameters", report);
   if (parameters == nullptr) return std::unexpected(report.problems);
-  reading::reject_unknown_keys(*parameters, "parameters",
-                               {"addresses", "exclude", "advertise", "allowSharing", "includeNetworkAddresses"},
-                               report);
+  reading::reject_unknown_keys(
+      *parameters, "parameters",
+      {"addresses", "exclude", "advertise", "allowSharing", "includeNetworkAddresses", "inventory"}, report);
   read_flags(*parameters, result, report);
+  read_inventory(*parameters, result, report);
   if (parameters->contains("addresses")) {
     reading::read_addresses(*parameters, result, report);
   } else {

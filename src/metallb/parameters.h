@@ -48,6 +48,14 @@ struct BgpOptions {
   friend bool operator==(const BgpOptions&, const BgpOptions&) = default;
 };
 
+// parameters.inventory: what becomes of addresses that Services have without a claim (driver design §9).
+enum class Inventory : std::uint8_t {
+  off,      // they are reported (§7)
+  dry_run,  // the class says what adopt would do
+  adopt,    // they become objects with generated claims
+  revert,   // and what became so is undone
+};
+
 struct ClassParameters {
   // What may be handed out: the addresses without network, broadcast and what is excluded. Never empty.
   base::IpRangeSet ranges;
@@ -57,6 +65,7 @@ struct ClassParameters {
   std::optional<BgpOptions> bgp;
   bool allow_sharing = false;
   bool include_network_addresses = false;
+  Inventory inventory = Inventory::off;
   // What was read otherwise than it was written, or has no effect: one sentence each, to be shown and never dropped.
   std::vector<std::string> notes;
 

@@ -54,6 +54,15 @@ inline constexpr std::string_view address_lost = "AddressLost";
 inline constexpr std::string_view evicted = "IntruderEvicted";
 inline constexpr std::string_view untracked = "UntrackedAddress";
 
+// Condition Inventory of a class, and events about the Services it is about (driver design §9).
+inline constexpr std::string_view planned = "Planned";
+inline constexpr std::string_view adopting = "Adopting";
+inline constexpr std::string_view adopted = "Adopted";
+inline constexpr std::string_view not_adopted = "NotAdopted";
+inline constexpr std::string_view reverting = "Reverting";
+inline constexpr std::string_view reverted = "Reverted";
+inline constexpr std::string_view not_enabled = "NotEnabled";
+
 // Events about Services.
 inline constexpr std::string_view associated = "Associated";
 inline constexpr std::string_view dissociated = "Dissociated";

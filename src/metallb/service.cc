@@ -12,6 +12,7 @@
 #include "api/restore.h"
 #include "kube/finalizers.h"
 #include "metallb/eligibility.h"
+#include "metallb/inventory.h"
 #include "metallb/ledger.h"
 #include "metallb/placeholder.h"
 #include "metallb/reasons.h"
@@ -79,6 +80,7 @@ void ServicePass::take_up() {
 }
 
 kube::Plan ServicePass::run() {
+  if (is_given_back(mine_, service_)) return std::move(plan_);
   if (is_restoring()) return std::move(plan_);
   const bool keeps = !kept_.empty();
   bool letting_go = false;

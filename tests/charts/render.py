@@ -105,20 +105,24 @@ def pods_are_restricted(cluster, count):
 
 
 def run(cluster, count, wanted):
-    for name, namespace, manifest in (("address-controller", "address-controller", "core"), ("metallb-iad", "metallb-iad-system", "driver")):
+    for name, namespace, manifests, values in (
+            ("address-controller", "address-controller", ["core"], {}), ("metallb-iad", "metallb-iad-system", ["driver"], {}),
+            ("metallb-iad", "metallb-iad-system", ["driver", "driver-inventory"], {"inventory": True})):
         code, out, complaint = cluster.helm("lint", "--strict", chart_of(name), *KUBE)
         count.check(f"lint {name}", code == 0, out + complaint)
         code, out, complaint = cluster.helm("package", chart_of(name), "--destination", cluster.folder)
         if not count.check(f"package {name}", code == 0, complaint):
             continue
         package = out.split(": ")[-1].strip()
-        plain = template(cluster, {"chart": name, "namespace": namespace})[1]
-        packed = template(cluster, {"chart": name, "namespace": namespace, "from": package})[1]
+        plain = template(cluster, {"chart": name, "namespace": namespace, "values": values})[1]
+        packed = template(cluster, {"chart": name, "namespace": namespace, "values": values, "from": package})[1]
         count.check(f"the package of {name} renders what its folder does", plain and plain == packed)
-        with open(os.path.join(SOURCES, "deploy", manifest + ".yaml"), encoding="utf-8") as stream:
-            deployed = roles(stream.read())
+        deployed = set()
+        for manifest in manifests:
+            with open(os.path.join(SOURCES, "deploy", manifest + ".yaml"), encoding="utf-8") as stream:
+                deployed |= roles(stream.read())
         rendered = roles(plain)
-        count.check(f"the rights of chart {name} are those of deploy/{manifest}.yaml", deployed and deployed == rendered,
+        count.check(f"the rights of chart {name} are those of deploy/ {' and '.join(manifests)}", deployed and deployed == rendered,
                     f"only in the chart {sorted(rendered - deployed)}, only in deploy/ {sorted(deployed - rendered)}")
     with open(os.path.join(SOURCES, "crds", "local.sdn.cozystack.io_ipaddresses.yaml"), encoding="utf-8") as stream:
         source = yaml.safe_load(stream)

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "client/kinds.h"
+#include "cmd/inventory_command.h"
 #include "kube/yaml.h"
 
 namespace client::testing {
@@ -83,7 +84,8 @@ Outcome ClientWorld::run(std::string_view line) {
   const auto connect = [this](const Connection&) -> base::Result<Connected> {
     return Connected{std::make_unique<MemoryServer>(*this), "default"};
   };
-  const int status = client::run(words(line), {.version = "0", .out = out, .err = err, .connect = connect});
+  const int status = client::run(
+      words(line), {.version = "0", .out = out, .err = err, .connect = connect, .inventory = inventory_command});
   return {status, out.str(), err.str()};
 }
 

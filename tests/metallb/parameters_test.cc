@@ -145,6 +145,7 @@ std::vector<Accepted> accepted_rows() {
       {"ReservedAddressesMayBeExcluded", R"({"addresses":["::/126"],"exclude":["::","::1"]})", {"::2/127"}},
 
       // Flags and advertisements.
+      {"Inventory", R"({"addresses":["10.0.0.0/31"],"inventory":"DryRun"})", {"10.0.0.0/31"}},
       {"AllowSharing", R"({"addresses":["10.0.0.0/31"],"allowSharing":true})", {"10.0.0.0/31"}},
       {"AdvertiseL2", R"({"addresses":["10.0.0.0/31"],"advertise":{"l2":{}}})", {"10.0.0.0/31"}},
       {"AdvertiseBgp", R"({"addresses":["10.0.0.0/31"],"advertise":{"bgp":{}}})", {"10.0.0.0/31"}},
@@ -181,6 +182,12 @@ std::vector<Refused> refused_rows() {
       {"Nil", "", {{"parameters", "has no addresses", "203.0.113.0/24"}}},
       {"Null", "null", {{"parameters", "has no addresses"}}},
       {"EmptyObject", "{}", {{"parameters", "has no addresses"}}},
+      {"InventoryOfAnUnknownKind",
+       R"({"addresses":["10.0.0.0/31"],"inventory":"adopt"})",
+       {{"inventory", "\"adopt\" is no such mode", "use Off, DryRun, Adopt or Revert"}}},
+      {"InventoryIsNoText",
+       R"({"addresses":["10.0.0.0/31"],"inventory":true})",
+       {{"inventory", "use Off, DryRun, Adopt or Revert"}}},
       {"NoAddresses", R"({"allowSharing":true})", {{"parameters", "has no addresses"}}},
       {"EmptyList", R"({"addresses":[]})", {{"addresses", "is empty"}}},
       {"ParametersAreAList", R"(["10.0.0.0/24"])", {{"parameters", "is a list", "an object"}}},

@@ -70,11 +70,10 @@ MemoryBackend::~MemoryBackend() = default;
 
 base::Result<std::unique_ptr<MemoryBackend>> MemoryBackend::open(MemoryOptions options) {
   std::unique_ptr<MemoryBackend> backend(new MemoryBackend(std::move(options)));
-  for (const auto* user : {"core", "driver"}) {
-    auto rights = Rights::of_manifest(fmt::format("{}/deploy/{}.yaml", backend->options_.sources, user));
-    if (!rights) return base::fail(rights.error().message);
-    backend->rights_[user] = std::move(*rights);
-  }
+  auto rights = Rights::of_manifest(backend->options_.sources + "/deploy/core.yaml");
+  if (!rights) return base::fail(rights.error().message);
+  backend->rights_["core"] = std::move(*rights);
+  if (auto granted = backend->grant(false); !granted) return std::unexpected(granted.error());
   try {
     backend->new_world();
   } catch (const std::runtime_error& e) {  // the definitions cannot be read
@@ -149,6 +148,16 @@ bool MemoryBackend::running(Process process) {
   return started_.contains(process) && world_->running(std::string(to_string(process)));
 }
 
+// The rights of the driver, and those that it needs for inventory.
+base::Result<void> MemoryBackend::grant(bool inventory) {
+  auto rights = Rights::of_manifest(options_.sources + "/deploy/driver.yaml");
+  auto more = Rights::of_manifest(options_.sources + "/deploy/driver-inventory.yaml");
+  if (!rights || !more) return base::fail((rights ? more : rights).error().message);
+  if (inventory) rights->add(*more);
+  rights_["driver"] = std::move(*rights);
+  return {};
+}
+
 base::Result<void> MemoryBackend::set_driver_flags(const std::vector<std::string>& flags) {
   driver_options_ = {};
   for (const std::string& flag : flags) {
@@ -159,11 +168,13 @@ base::Result<void> MemoryBackend::set_driver_flags(const std::vector<std::string
       auto value = parse_duration(std::string_view(flag).substr(detach_timeout.size()));
       if (!value) return base::fail(value.error().message);
       driver_options_.detach_timeout = *value;
+    } else if (flag == "--inventory") {
+      driver_options_.inventory = true;
     } else {
       return base::fail(flag + " is not known here; add it to memory_backend.cc");
     }
   }
-  return {};
+  return grant(driver_options_.inventory);
 }
 
 base::Result<void> MemoryBackend::set_webhook(bool on) {

@@ -52,6 +52,7 @@ class MemoryBackend : public Backend {
   void put_namespace(std::string_view name);
   void install_metallb();
   void new_world();
+  base::Result<void> grant(bool inventory);
 
   MemoryOptions options_;
   metallb::Options driver_options_;

@@ -19,6 +19,9 @@ class Rights {
   bool allow(std::string_view group, std::string_view resource, std::string_view ns, std::string_view name,
              std::string_view verb) const;
 
+  // What the other manifest grants too.
+  void add(const Rights& other) { rules_.insert(rules_.end(), other.rules_.begin(), other.rules_.end()); }
+
   struct Rule {
     std::string ns;  // "" = everywhere
     std::vector<std::string> groups;

@@ -212,9 +212,27 @@ bool RealBackend::running(Process process) {
   return child != children_.end() && child->second->running();
 }
 
+// Only while the driver runs with that flag.
+base::Result<void> RealBackend::grant_inventory(bool granted) {
+  if (sandbox_ != nullptr || granted == inventory_granted_) return {};
+  inventory_granted_ = granted;
+  const std::string path = options_.sources + "/deploy/driver-inventory.yaml";
+  if (granted) return apply_file(path, "driver");
+  auto documents = load_yaml(path);
+  if (!documents) return base::fail(documents.error().message);
+  Client client(*this);
+  for (auto& document : *documents) {
+    auto target = target_of(document.value.as_object(), "default");
+    if (!target) return base::fail(target.error().message);
+    if (const Outcome outcome = client.remove(*target); !outcome.accepted()) return base::fail(outcome.message());
+  }
+  return {};
+}
+
 base::Result<void> RealBackend::set_driver_flags(const std::vector<std::string>& flags) {
   if (flags == driver_flags_) return {};
   driver_flags_ = flags;
+  if (auto granted = grant_inventory(std::ranges::find(flags, "--inventory") != flags.end()); !granted) return granted;
   return stop(Process::driver, false);
 }
 

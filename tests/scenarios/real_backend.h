@@ -60,11 +60,13 @@ class RealBackend : public Backend {
   base::Result<void> start_sandbox();
   base::Result<void> start_metallb();
   base::Result<void> kill_metallb();
+  base::Result<void> grant_inventory(bool granted);
   base::Result<void> apply_file(const std::string& path, std::string_view user);
   base::Result<void> wait_until(const std::string& what, base::Duration patience, const std::function<bool()>& reached);
 
   RealOptions options_;
   std::vector<std::string> driver_flags_;
+  bool inventory_granted_ = false;
   bool webhook_ = false;
   std::string name_;
   AuditLog audit_;

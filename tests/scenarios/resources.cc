@@ -20,6 +20,7 @@ const std::vector<kube::Resource>& known_resources() {
       {"", "v1", "pods", "Pod", true},
       {"", "v1", "configmaps", "ConfigMap", true},
       {"", "v1", "serviceaccounts", "ServiceAccount", true},
+      {"", "v1", "resourcequotas", "ResourceQuota", true},
       {"metallb.io", "v1beta1", "ipaddresspools", "IPAddressPool", true},
       {"metallb.io", "v1beta1", "l2advertisements", "L2Advertisement", true},
       {"metallb.io", "v1beta1", "bgpadvertisements", "BGPAdvertisement", true},

@@ -18,6 +18,9 @@
 {{- if .Values.evictIntruders }}
 - --evict-intruders
 {{- end }}
+{{- if .Values.inventory }}
+- --inventory
+{{- end }}
 {{- end -}}
 
 {{/* "true" if the policy for the first address is wanted and the API server has such policies. */}}

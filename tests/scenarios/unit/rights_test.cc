@@ -57,6 +57,14 @@ TEST(Rights, DriverHasWhatItNeeds) {
   EXPECT_EQ(granted("driver.yaml"), without_runtime(needed(metallb::controller({}))));
 }
 
+TEST(Rights, DriverThatAdoptsHasWhatItNeedsInAManifestOfItsOwn) {
+  Grants both = granted("driver.yaml");
+  both.merge(granted("driver-inventory.yaml"));
+  metallb::Options options;
+  options.inventory = true;
+  EXPECT_EQ(both, without_runtime(needed(metallb::controller(options))));
+}
+
 TEST(Rights, LeasesAreGrantedByNameAndEventsToBoth) {
   const std::string leases[] = {std::string(api::core_lease), std::string(api::driver_lease)};
   const std::string namespaces[] = {"address-controller", "metallb-iad-system"};
