@@ -107,6 +107,10 @@ class PoolPass {
   void yield_to_gap() {
     for (const api::Service* placeholder : unassigned_) remove(*placeholder, "placeholder-before-gap");
     if (unassigned_.empty()) plan_.facts.push_back({opened_bucket(pool_.class_name, pool_.family), "", "", {}});
+    const ServedClass served = served_class(view_, context_, pool_.class_name);
+    const bool exhausted = served.valid() && served.parameters().serves(pool_.family) && has_pool() &&
+                           free_addresses(served.parameters()) <= 0;
+    if (exhausted) say(queue_bucket(pool_.class_name, pool_.family), k_supply_exhausted);
   }
 
   void allocate() {
@@ -165,6 +169,7 @@ class PoolPass {
     view_.each_fact(wants_bucket(pool_.class_name, pool_.family),
                     [&](std::string_view, const kube::FactBucket::Value& want) {
                       if (place++ >= allowed) return false;
+                      entitled_.push_back(slash(want.publisher.ns, want.publisher.name));
                       if (possible && want.value == k_want_new && plan_.writes.size() < k_batch)
                         create_for(want.publisher);
                       return true;
@@ -190,7 +195,16 @@ class PoolPass {
                      "placeholder-allocate"));
   }
 
-  // The youngest ones go. A placeholder that was assigned meanwhile is safe: the deletion is for this version only.
+  // The claims that may have one.
+  bool is_entitled(const api::Service& placeholder) const {
+    const kube::StringMap& annotations = placeholder.meta.annotations;
+    const std::string claim =
+        slash(annotations.get(api::metallb::claim_namespace), annotations.get(api::metallb::claim_name));
+    return std::ranges::find(entitled_, claim) != entitled_.end();
+  }
+
+  // Those of the youngest claims go: what an older one loses it would be given again at once. A placeholder that was
+  // assigned meanwhile is safe: the deletion is for this version only.
   void take_back_excess(std::size_t allowed) {
     const auto waiting = static_cast<std::size_t>(
         std::ranges::count_if(unassigned_, [](const api::Service* p) { return !p->meta.deleting; }));
@@ -198,6 +212,7 @@ class PoolPass {
     const base::Duration lasted = view_.since("excess", excess);
     if (!excess) return;
     if (lasted < k_excess_patience) return plan_.then_look_after(k_excess_patience - lasted);
+    std::ranges::stable_partition(unassigned_, [this](const api::Service* p) { return is_entitled(*p); });
     for (std::size_t i = allowed; i < unassigned_.size(); ++i) remove(*unassigned_[i], "placeholder-excess");
   }
 
@@ -211,7 +226,8 @@ class PoolPass {
   kube::View& view_;
   const PoolOfKey pool_;
   const std::string bucket_;
-  std::vector<const api::Service*> unassigned_;
+  std::vector<const api::Service*> unassigned_;  // oldest first
+  std::vector<std::string> entitled_;            // "ns/name" of the claims that may have one
   kube::Plan plan_;
 };
 

@@ -32,7 +32,7 @@ using std::chrono::seconds;
 constexpr base::Duration k_turn_patience = seconds(2);
 // A wait that is only for one's turn ends by itself, and a thousand claims that say so are as many writes that
 // everybody waits for.
-constexpr base::Duration k_queue_patience = seconds(15);
+constexpr base::Duration k_queue_patience = seconds(13);
 // Whether a class is exhausted is an estimate, so that a placeholder is brought to MetalLB's notice all the same.
 constexpr base::Duration k_estimate_patience = std::chrono::minutes(10);
 // A placeholder that was given what it must not keep is replaced at this pace.
@@ -256,7 +256,7 @@ class ClaimPass {
                       "the driver holds as many placeholders as it may (--max-placeholders): an administrator "
                       "has to raise the limit, or addresses have to be given up");
     }
-    if (!lasts(wait_name("turn", family), k_queue_patience)) return;
+    if (!lasts(wait_name("queued", family), k_queue_patience)) return;  // a gap is no news to those who wait anyway
     complain(reason::queued, "waits for its turn among the claims of class " + claim_->status_className);
   }
 
@@ -300,7 +300,7 @@ class ClaimPass {
 
   // What is not waited for in this pass starts anew when it is waited for again.
   void forget_waits() {
-    for (const std::string_view what : {"turn", "deletion", "backend", "served"}) {
+    for (const std::string_view what : {"turn", "queued", "deletion", "backend", "served"}) {
       for (const base::Family family : {base::Family::v4, base::Family::v6}) {
         const std::string name = wait_name(what, family);
         if (std::ranges::find(waits_, name) == waits_.end()) view_.since(name, false);

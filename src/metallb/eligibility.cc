@@ -193,14 +193,10 @@ std::optional<Refusal> refusal_by_phase(const api::Service& service, const Addre
 const api::Service* first_in_line(kube::View& view, const Context& context, const api::IPAddressClaim& claim) {
   const api::Service* first = nullptr;
   view.each<api::Service>(k_service_claim_index, slash(claim.meta.ns, claim.meta.name), [&](const api::Service& other) {
-    if (return_of(view, context.options, other) != Return::none) {
-      first = &other;
-      return false;
-    }
-    const bool candidate =
-        first == nullptr && !other.meta.deleting && !is_copy(other) && choose(view, context, other, claim).has_value();
+    const bool candidate = is_copy(other) ? return_of(view, context.options, other) != Return::none
+                                          : !other.meta.deleting && choose(view, context, other, claim).has_value();
     if (candidate) first = &other;
-    return true;
+    return !candidate;
   });
   return first;
 }

@@ -3,6 +3,7 @@
 #include "api/builtin.h"
 #include "api/ipam.h"
 #include "api/names.h"
+#include "metallb/association.h"
 #include "metallb/ledger.h"
 #include "metallb/names.h"
 #include "metallb/placeholder.h"
@@ -59,13 +60,14 @@ std::vector<kube::IndexSpec> service_indexes(const Options& options) {
     });
   };
   return {
-      index<api::Service>(k_service_claim_index,
-                          [ns](const api::Service& service, Entries& out) {
-                            if (service.meta.ns == ns) return;
-                            const std::string* claim = service.meta.annotations.find(api::claim_annotation);
-                            if (claim != nullptr)
-                              out.push_back({slash(service.meta.ns, *claim), age_order(service.meta)});
-                          }),
+      index<api::Service>(
+          k_service_claim_index,
+          [ns](const api::Service& service, Entries& out) {
+            if (service.meta.ns == ns) return;
+            const std::string* claim = service.meta.annotations.find(api::claim_annotation);
+            if (claim != nullptr)
+              out.push_back({slash(service.meta.ns, *claim), (is_copy(service) ? "0" : "1") + age_order(service.meta)});
+          }),
       index<api::Service>(k_service_shown_index,
                           [](const api::Service& service, Entries& out) {
                             for (const base::IpAddress& ip : shown(service)) out.push_back({ip.to_string(), ""});

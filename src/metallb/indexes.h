@@ -24,7 +24,7 @@ inline constexpr std::string_view k_address_label_index = "label";
 // With what the *holds* rule reads.
 std::vector<kube::IndexSpec> address_indexes();
 
-// Service by "ns/name" of the claim it names, oldest first. Not for placeholders.
+// Service by "ns/name" of the claim it names, copies before all others, then oldest first. Not for placeholders.
 inline constexpr std::string_view k_service_claim_index = "names-claim";
 // Service by canonical text of each address its ingress shows.
 inline constexpr std::string_view k_service_shown_index = "shown";

@@ -137,6 +137,8 @@ void ServicePass::let_go(base::Duration since) {
     return plan_.then_look_after(limit - since);
   }
   if (is_being_emptied() && !risky.empty() && patient) return plan_.then_look_after(limit - since);
+  // Our keys where nothing is ours come off at a pace, however often somebody puts them there.
+  if (mine_.empty() && risky.empty() && !service_.meta.deleting && carries_our_keys(service_) && !draw_repair()) return;
   release(!risky.empty(), patient);
   if (!ready && !plan_.writes.empty()) {
     tell(reason::detach_timed_out, "Detach",

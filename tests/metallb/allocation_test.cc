@@ -65,6 +65,27 @@ TEST_F(AllocationTest, WhoeverIsLeftWithNothingSaysSo) {
   EXPECT_EQ(provisioning("c"), "False/Exhausted");
 }
 
+// Which of them is taken back goes by the age of the claims, as giving does: otherwise it would be given again at once,
+// and taken back, for ever.
+TEST_F(AllocationTest, ExcessIsTakenFromTheYoungestClaim) {
+  use_small_class();
+  for (const char* ip : {"203.0.113.1", "203.0.113.2"}) {
+    put_address(ip, "");
+    put_hold(ip);
+  }
+  put_claim("young");
+  settle();
+  put_claim("old");
+  world.change<api::IPAddressClaim>("tenant-a", "old", R"({"metadata":{"creationTimestamp":"2020-01-01T00:00:00Z"}})");
+  settle();
+  ASSERT_NE(drawn("old"), nullptr);
+  settle_after(seconds(11));
+  EXPECT_EQ(drawn("young"), nullptr);
+  settle_after(seconds(11));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(settle_after(seconds(11)), 0);
+  EXPECT_NE(drawn("old"), nullptr);
+}
+
 // A crowd's place in the queue is worth a write for each only if it lasts, and what MetalLB has not got to yet is no
 // reason to make it look again.
 TEST_F(AllocationTest, ACrowdIsServedInPortionsAndWritesNothingWhileItMoves) {
@@ -74,8 +95,32 @@ TEST_F(AllocationTest, ACrowdIsServedInPortionsAndWritesNothingWhileItMoves) {
   ASSERT_EQ(placeholders().size(), 64U);
   EXPECT_EQ(placeholders().back(), "iad-uid-c63-v4");
   EXPECT_EQ(settle_after(seconds(9)), 0);
-  settle_after(seconds(7));
+  settle_after(seconds(14));
   EXPECT_EQ(provisioning("c64"), "False/Queued");
+}
+
+// An address changes hands: those who would get nothing anyway say what they said before.
+TEST_F(AllocationTest, AGapIsNoNewsToAnExhaustedQueue) {
+  use_small_class();
+  for (const char* ip : {"203.0.113.1", "203.0.113.2"}) {
+    put_address(ip, "");
+    put_hold(ip);
+  }
+  for (const char* name : {"a", "b"}) put_claim(name);
+  settle();
+  settle_after(seconds(3));
+  settle_after(seconds(30));
+  ASSERT_EQ(provisioning("b"), "False/Exhausted");
+  want_gap();
+  world.vanish<api::Service>(k_home, "iad-uid-a-v4");
+  settle();
+  settle_after(seconds(20));
+  EXPECT_EQ(provisioning("b"), "False/Exhausted");
+  world.vanish<api::IPAddress>("", name_of("203.0.113.2"));
+  settle();
+  settle_after(seconds(3));
+  EXPECT_EQ(provisioning("b"), "False/Exhausted") << "nor is one that is free for a moment";
+  end_gap();
 }
 
 // Freed addresses go to the oldest. To all behind them nothing has happened: they have nothing to write.
@@ -190,7 +235,7 @@ TEST_F(AllocationTest, NothingIsCreatedWhileAGapIsOpenAndAllIsAfterwards) {
   settle();
   EXPECT_THAT(placeholders(), IsEmpty());
   for (int i = 0; i < 2; ++i) {
-    world.advance(seconds(8));
+    world.advance(seconds(16));
     world.settle(claim_key("tenant-a", "web"));
   }
   EXPECT_EQ(provisioning(), "False/Queued");

@@ -500,6 +500,31 @@ TEST_F(ServiceTest, FlappingIsThrottled) {
   EXPECT_EQ(attached_to(), "app");
 }
 
+// Somebody, or something, that puts our keys on a Service of its own whenever they are taken off.
+TEST_F(ServiceTest, ForgedKeysAreTakenOffAtAPace) {
+  put_bound();
+  put_service("app", "");
+  int writes = 0;
+  for (int i = 0; i < 20; ++i) {
+    annotate("app", m::pinned, "\"true\"");
+    writes += settle();
+  }
+  EXPECT_EQ(writes, 10);  // off with them, then the pool that this leaves
+  settle_after(seconds(10));
+  EXPECT_FALSE(service()->meta.annotations.contains(m::pinned));
+}
+
+// Those behind the first one look no further than at that.
+TEST_F(ServiceTest, ACrowdThatNamesOneClaimLooksAtItsFirstOnly) {
+  put_bound();
+  for (int i = 0; i < 50; ++i) put_service(fmt::format("app{:02}", i));
+  for (const char* name : {"app25", "app49"}) world.settle(service_key("tenant-a", name));
+  world.take_woken();
+  annotate("app25", m::pool, "\"iad-awaiting-claim\"");
+  EXPECT_TRUE(world.is_woken(service_key("tenant-a", "app25")));
+  EXPECT_FALSE(world.is_woken(service_key("tenant-a", "app49")));
+}
+
 // A copy of an attached Service carries its keys, and is not it.
 TEST_F(ServiceTest, ACopyIsStrippedOfWhatItCopied) {
   put_bound();
