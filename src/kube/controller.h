@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kube/plan.h"
+#include "kube/read_right.h"
 #include "kube/store.h"
 #include "kube/view.h"
 
@@ -21,9 +23,9 @@ struct WatchSpec {
   std::vector<IndexSpec> indexes;
   // The keys this object gives birth to. Called for both sides of a change; a key is woken when it is new on one side
   // only, or when the object appears, goes or changes its uid. Everything else is woken by what it read.
-  std::function<void(const Object&, std::vector<Key>&)> keys;
-  // With `optional`: the right to it may be missing too. While it is refused the kind counts as not available.
-  bool may_be_forbidden = false;
+  std::function<void(const Object&, std::vector<Key>&)> keys = {};
+  // Of an optional kind only.
+  ReadRight right = ReadRight::needed;
 };
 
 struct ReconcilerSpec {
@@ -62,6 +64,9 @@ struct Controller {
   std::vector<Key> initial_keys;  // keys that exist without an object
   std::vector<MetricSpec> metrics;
   std::vector<Rule> rules;
+  // Why it must not work on what it finds, for people; nullopt if it may. Asked when the stores are filled, and again
+  // when the process begins to lead, before anything is planned: an answer ends the process. May be empty.
+  std::function<std::optional<std::string>(View&)> objection;
   // Everything of it that can keep an object from going; releasing() takes it off.
   std::vector<FinalizerSpec> finalizers;
 };

@@ -57,7 +57,7 @@ SourceFactory reflectors(base::Reactor& reactor, Transport& transport, MetricsSi
     options.label_selector = watch.label_selector;
     options.field_selector = watch.field_selector;
     options.policy.optional = watch.optional;
-    options.policy.may_be_forbidden = watch.may_be_forbidden;
+    options.policy.right = watch.right;
     Reflector::Listener listener;
     listener.settled = std::move(settled);
     listener.counted = [&metrics, kind = watch.kind](WatchMachine::Counter what, std::string_view reason) {

@@ -59,6 +59,7 @@ struct Manager::Impl : std::enable_shared_from_this<Manager::Impl> {
   std::string what_is_missing() const;
   void filled();
   void run_for_the_lease();
+  bool objects();
   void won();
   void lost(std::string_view reason);
   void end_if_settled();
@@ -154,7 +155,7 @@ void Manager::Impl::complain() {
 }
 
 void Manager::Impl::filled() {
-  if (shutting_down) return;
+  if (shutting_down || objects()) return;
   ready = true;
   published->set_unready("");
   reactor.cancel(std::exchange(complaint_timer, base::TimerId::none));
@@ -172,7 +173,25 @@ void Manager::Impl::run_for_the_lease() {
   }
 }
 
+// Of what is there now: another process may have led until a moment ago.
+bool Manager::Impl::objects() {
+  const auto why = loop->state().objection();
+  if (!why) return false;
+  base::log::error("Refusing to work on what is there", {kv("reason", *why)});
+  shutting_down = true;
+  published->set_unready(*why);
+  if (elector && elector->leading()) {
+    elector->release([weak = weak_from_this()](bool) {
+      if (const auto self = weak.lock()) self->exit(1, false);
+    });
+  } else {
+    exit(1, false);
+  }
+  return true;
+}
+
 void Manager::Impl::won() {
+  if (objects()) return;
   registry.leading(options.lease.name, true);
   // As client-go tells it, for people who look at the Lease.
   EventNote event;

@@ -34,10 +34,10 @@ struct ManagerOptions {
 };
 
 // Life of a process: start() fills the stores; once they are full it runs for the Lease (a standby has warm stores, a
-// process that cannot list never leads); as leader it plans. The Lease lost: exit(1) at once. shut_down(): unready,
-// nothing new is planned, what is in flight is waited for, events are sent, the Lease is given back, exit(0); after the
-// grace period exit(1), the Lease kept because work may still be going on. Belongs to the reactor's thread, but for the
-// probes' checks.
+// process that cannot list never leads); as leader it plans. Controller::objection: exit(1). The Lease lost: exit(1) at
+// once. shut_down(): unready, nothing new is planned, what is in flight is waited for, events are sent, the Lease is
+// given back, exit(0); after the grace period exit(1), the Lease kept because work may still be going on. Belongs to
+// the reactor's thread, but for the probes' checks.
 class Manager {
  public:
   // All references must outlive it.

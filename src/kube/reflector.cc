@@ -198,7 +198,8 @@ void Reflector::Impl::perform(const WatchMachine::Report& report) {
 void Reflector::Impl::perform(const WatchMachine::Available& available) {
   status.available = available.yes;
   store.set_served(available.yes);
-  base::log::info(available.yes ? "The server serves this kind now" : "The server does not serve this kind",
+  base::log::info(available.yes ? "The server serves this kind now"
+                                : "The server does not serve this kind, or does not let it be read",
                   {kv("kind", options.kind->resource.kind), kv("group", options.kind->resource.group)});
   if (listener.available) listener.available(available.yes);
   if (!available.yes && options.policy.optional) settle();

@@ -222,6 +222,19 @@ Plan State::rehearse(KeyId id, KeyMemory memory, bool& same_reads) {
   return plan;
 }
 
+// Like a pass, but nobody's: what it reads wakes no key.
+std::optional<std::string> State::objection() {
+  if (!controller_.objection) return std::nullopt;
+  const KeyId nobody = keys_.intern({"objection", "", ""});
+  KeyMemory memory;
+  graph_.begin_pass();
+  View view(*this, memory);
+  auto why = controller_.objection(view);
+  graph_.abandon_pass(nobody);
+  keys_.release(nobody);
+  return why;
+}
+
 void State::forget(KeyId id) {
   facts_.publish(keys_[id], id, {});
   graph_.forget(id);

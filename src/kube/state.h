@@ -114,6 +114,8 @@ class State : public World {
   // A pass that leaves no trace, for checks: nothing is published or recorded. `same_reads` tells whether it read what
   // the latest real pass read.
   Plan rehearse(KeyId key, KeyMemory memory, bool& same_reads);
+  // What the controller says against working on what is there.
+  std::optional<std::string> objection();
   // Drops what the key read and published. Its number may be released after that.
   void forget(KeyId key);
   // Frees what nobody reads any more, looking at no more than `most` places of each store. Not within a pass.

@@ -23,6 +23,8 @@ constexpr int k_initial_cuts = 2;
 constexpr int k_silent_stalls = 2;
 constexpr int k_internal_errors = 5;
 constexpr int k_unreadable = 3;
+// In a row: rights that were granted a moment ago count only after a while.
+constexpr int k_refusals = 3;
 
 std::string key_of(const Object& object) { return object.meta.ns + "/" + object.meta.name; }
 
@@ -315,8 +317,12 @@ bool WatchMachine::version_failed(base::MonoTime now, const ApiError& error, std
   return true;
 }
 
-bool WatchMachine::is_missing(const ApiError& error) const {
-  return error.is_not_found() || (policy_.may_be_forbidden && error.is_forbidden());
+// Not served; or not readable, where that is to count as the same.
+bool WatchMachine::is_missing(const ApiError& error) {
+  if (error.is_not_found()) return true;
+  if (!error.is_forbidden() || policy_.right == ReadRight::needed) return false;
+  // One answer alone is no proof.
+  return policy_.right == ReadRight::optional || (!synced_ && ++refusals_ >= k_refusals);
 }
 
 void WatchMachine::kind_missing(const ApiError& error, std::string_view doing) {
@@ -325,8 +331,7 @@ void WatchMachine::kind_missing(const ApiError& error, std::string_view doing) {
   if (news) actions_.emplace_back(Available{false});
   const auto spread = static_cast<double>(policy_.missing_poll.count()) / 3 * random_.unit();
   const base::Duration delay = policy_.missing_poll + base::Duration(static_cast<base::Duration::rep>(spread));
-  const bool expected = policy_.optional && !error.is_forbidden();
-  actions_.emplace_back(Report{error, doing, delay, expected || !news});
+  actions_.emplace_back(Report{error, doing, delay, (policy_.optional && error.is_not_found()) || !news});
   wait(delay, Next::list);
 }
 

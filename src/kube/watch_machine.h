@@ -25,14 +25,15 @@
 #include "kube/api_error.h"
 #include "kube/backoff.h"
 #include "kube/list_decoder.h"
+#include "kube/read_right.h"
 #include "kube/watch_event.h"
 
 namespace kube {
 
 struct WatchPolicy {
-  bool optional = false;          // the kind may be missing: quiet about it
-  bool may_be_forbidden = false;  // a refused right is like a missing kind, but told once
-  bool streaming_list = true;     // begin with sendInitialEvents
+  bool optional = false;                // the kind may be missing: quiet about it
+  ReadRight right = ReadRight::needed;  // of an optional kind only; told once
+  bool streaming_list = true;           // begin with sendInitialEvents
   int page_size = 500;
   base::Duration list_timeout = std::chrono::seconds(60);
   base::Duration header_timeout = std::chrono::seconds(30);
@@ -134,7 +135,7 @@ class WatchMachine {
   void ended(base::MonoTime now);
   void garbage(base::MonoTime now, std::string what);
   void fall_back(base::MonoTime now, std::string_view reason);
-  bool is_missing(const ApiError& error) const;
+  bool is_missing(const ApiError& error);
   void kind_missing(const ApiError& error, std::string_view doing);
 
   // Takes the events of a streaming list; returns how many belong to it.
@@ -178,6 +179,7 @@ class WatchMachine {
   int silent_stalls_ = 0;
   int internal_errors_ = 0;
   int unreadable_ = 0;
+  int refusals_ = 0;  // to let the kind be read, with ReadRight::late
 };
 
 }  // namespace kube

@@ -17,7 +17,7 @@ kube::WatchSpec watch_at_home(const Options& options) {
   watch.kind = &T::kind();
   watch.ns = options.placeholder_namespace;
   watch.optional = true;
-  watch.may_be_forbidden = true;
+  watch.right = kube::ReadRight::optional;
   return watch;
 }
 

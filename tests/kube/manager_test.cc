@@ -135,6 +135,32 @@ struct ManagerTest : ::testing::Test {
 
 using Exits = std::vector<std::pair<int, bool>>;
 
+TEST_F(ManagerTest, WhoObjectsToWhatIsThereEndsBeforeRunningForTheLease) {
+  controller.objection = [](View& view) -> std::optional<std::string> {
+    if (view.get<Thing>("ns", "a") == nullptr) return std::nullopt;
+    return "there is a Thing";
+  };
+  start();
+  reactor.advance(3s);
+  EXPECT_EQ(exits, (Exits{{1, false}}));
+  EXPECT_TRUE(server.writes.empty());
+  EXPECT_EQ(holder(), "-");
+  EXPECT_EQ(unready(), "there is a Thing");
+}
+
+// Somebody else has led meanwhile.
+TEST_F(ManagerTest, WhoObjectsWhenItWinsTheLeaseGivesItBackAndEnds) {
+  bool late = false;
+  controller.objection = [&late](View&) {
+    return std::exchange(late, true) ? std::optional<std::string>("now") : std::nullopt;
+  };
+  start();
+  reactor.advance(3s);
+  EXPECT_EQ(exits, (Exits{{1, false}}));
+  EXPECT_TRUE(server.writes.empty());
+  EXPECT_EQ(holder(), "\"\"") << "the next one need not wait";
+}
+
 TEST_F(ManagerTest, FillsThenRunsForTheLeaseThenWorks) {
   server.answers = false;
   start();

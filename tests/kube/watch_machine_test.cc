@@ -508,7 +508,7 @@ TEST(WatchMachine, AKindThatMayBeForbiddenIsMissingWhileItIs) {
   for (const bool streaming : {false, true}) {
     WatchPolicy policy = streaming ? WatchPolicy{} : Harness::pages();
     policy.optional = true;
-    policy.may_be_forbidden = true;
+    policy.right = ReadRight::optional;
     Harness h(policy);
     for (int i = 0; i < 3; ++i) {
       streaming ? h.refuse(status(403, "Forbidden")) : h.list_fails(status(403, "Forbidden"));
@@ -527,7 +527,7 @@ TEST(WatchMachine, AKindThatMayBeForbiddenIsMissingWhileItIs) {
 TEST(WatchMachine, ARightThatIsTakenLaterMakesItMissingUntilItIsBack) {
   WatchPolicy policy;
   policy.optional = true;
-  policy.may_be_forbidden = true;
+  policy.right = ReadRight::optional;
   Harness h(policy);
   h.open();
   h.events({added(widget("a", 3)), bookmark(10, true)});
@@ -539,6 +539,38 @@ TEST(WatchMachine, ARightThatIsTakenLaterMakesItMissingUntilItIsBack) {
   h.open();
   h.events({added(widget("a", 3)), bookmark(12, true)});
   EXPECT_EQ(h.availability, (std::vector<bool>{false, true}));
+}
+
+// A Role goes with its namespace: what else the process does must not wait until it is there again. One answer alone is
+// no proof, and what has been read once is kept as it is.
+TEST(WatchMachine, AKindWhoseRightsMayBeMissingIsGivenUpAfterThreeRefusals) {
+  WatchPolicy policy = Harness::pages();
+  policy.optional = true;
+  policy.right = ReadRight::late;
+  Harness h(policy);
+  for (int i = 0; i < 2; ++i) {
+    h.list_fails(status(403, "Forbidden"));
+    EXPECT_TRUE(h.availability.empty());
+    h.fire();
+  }
+  h.list_fails(status(403, "Forbidden"));
+  EXPECT_EQ(h.availability, std::vector<bool>{false});
+  EXPECT_FALSE(h.reports.back().quiet) << "rights that are missing are told";
+  h.fire();
+  h.list_page({widget("a", 3)}, 10);
+  EXPECT_EQ(h.availability, (std::vector<bool>{false, true}));
+  EXPECT_EQ(h.held(), "a=3");
+}
+
+TEST(WatchMachine, AnOptionalKindThatMustBeReadableIsNotGivenUpWhenItIsNot) {
+  WatchPolicy policy = Harness::pages();
+  policy.optional = true;  // as with --drain, which must not end without having looked
+  Harness h(policy);
+  for (int i = 0; i < 10; ++i) {
+    h.list_fails(status(403, "Forbidden"));
+    h.fire();
+  }
+  EXPECT_TRUE(h.availability.empty());
 }
 
 TEST(WatchMachine, AKindThatVanishesIsReportedOnceAndComesBack) {
