@@ -3,7 +3,11 @@
 #include <openssl/rand.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "api/restore.h"
 #include "kube/flags.h"
@@ -23,6 +27,13 @@ void add_flags(CLI::App& app, metallb::Options& options, std::string& placeholde
                  "own, else " +
                      options.placeholder_namespace)
       ->type_name("NAME")
+      ->group(group);
+  app.add_option("--former-placeholder-namespaces", options.former_placeholder_namespaces,
+                 "Namespaces, with commas between them, where the Services that hold addresses were before: those that "
+                 "are left there are trusted, and replaced by ones in the placeholder namespace without an address "
+                 "being free for a moment")
+      ->type_name("NAMES")
+      ->delimiter(',')
       ->group(group);
   app.add_option("--load-balancer-class", options.load_balancer_class,
                  "The loadBalancerClass that MetalLB serves, if it was given one")
@@ -48,6 +59,18 @@ void add_flags(CLI::App& app, metallb::Options& options, std::string& placeholde
       "How long placeholders and Services that a backup tool made again wait for their addresses, counted "
       "from the last restored address; 30m at most");
   app.get_options().back()->group("Restore");
+}
+
+// Each once, without the present one: the flag may stay when the move is taken back.
+base::Result<std::vector<std::string>> former_namespaces(const metallb::Options& options) {
+  std::vector<std::string> names;
+  for (const std::string& name : options.former_placeholder_namespaces) {
+    if (name == options.metallb_namespace)
+      return base::fail("--former-placeholder-namespaces must not name MetalLB's own namespace");
+    const bool known = name == options.placeholder_namespace || std::ranges::find(names, name) != names.end();
+    if (!name.empty() && !known) names.push_back(name);
+  }
+  return names;
 }
 
 base::Result<std::string> new_secret() {
@@ -80,6 +103,9 @@ int driver_main(int argc, const char* const* argv) {
     if (options.placeholder_namespace == options.metallb_namespace) {
       return base::fail("--placeholder-namespace must not be MetalLB's own namespace");
     }
+    auto former = former_namespaces(options);
+    if (!former) return std::unexpected(former.error());
+    options.former_placeholder_namespaces = std::move(*former);
     if (options.restore_grace > api::k_longest_restore) return base::fail("--restore-grace must not be more than 30m");
     auto secret = new_secret();
     if (!secret) return std::unexpected(secret.error());

@@ -37,7 +37,7 @@ constexpr base::Duration k_evict_patience = std::chrono::seconds(10);
 // one that carries our keys and is made to let go, which does not take for ever. Our label alone, elsewhere than in our
 // namespace, is nothing.
 bool AddressPass::is_authorised(const api::Service& other, bool may_be_detaching) const {
-  if (is_placeholder(other, context_.options.placeholder_namespace) || holds_.includes(other)) return true;
+  if (is_placeholder(other, context_.options) || holds_.includes(other)) return true;
   if (&other == service_ || &other == keeper_ || (may_be_detaching && carries_our_keys(other))) return true;
   return return_of(view_, context_.options, other) != Return::none;
 }

@@ -44,9 +44,11 @@ void AddressPass::hold() {
   // Without a key MetalLB would refuse it beside the workload: that gets one first.
   const bool too_early = sharing_ && key_.empty();
   if (best == nullptr) {
-    if (!too_early) create_hold("hold-create");
+    if (!too_early) create_hold("hold-create", service_);
   } else if (is_busy(*best) || is_being_emptied(*best)) {
     // answered soon
+  } else if (is_left_behind(*best) && !sharing_) {
+    move_home();
   } else if (is_beyond_repair(context_.options, *best, ip_)) {
     replace_hold(*best);
   } else if (boost::json::object repair = repair_of(*best); !repair.empty()) {
@@ -55,16 +57,14 @@ void AddressPass::hold() {
   } else if (unlanded_ > base::Duration::zero() || is_shown_by_nobody()) {
     touch(plan_, view_, *best, unlanded_);
   }
-  for (const api::Service* other : holds_.others) {
-    if (holds_.landed(ip_) || !shows(*other, ip_)) remove_hold(*other, "hold-surplus");
-  }
+  remove_leftovers();
   if (!holds_.landed(ip_) && !sharing_) {
     ask_for_gap(waited_ >= k_gap_patience);
     if (waited_ < k_gap_patience) plan_.then_look_after(k_gap_patience - waited_);
   }
 }
 
-void AddressPass::create_hold(std::string step) {
+void AddressPass::create_hold(std::string step, const api::Service* beside) {
   const auto* home = view_.get<api::Namespace>(context_.options.placeholder_namespace);
   if (home == nullptr || home->meta.deleting || home->phase == "Terminating") return;
   for (std::string name : {hold_name(address_.meta.name), spare_hold_name(address_.meta.name)}) {
@@ -72,7 +72,7 @@ void AddressPass::create_hold(std::string step) {
     if (view_.busy({&services(), ns, name})) return;
     if (view_.get<api::Service>(ns, name) != nullptr) continue;
     boost::json::object body = hold_body(context_.options, address_, ip_, std::move(name));
-    if (!key_.empty()) make_sharing(body, *service_, key_);
+    if (!key_.empty()) make_sharing(body, *beside, key_);
     plan_.writes.push_back(kube::create(services(), std::move(body), std::move(step)));
     return;
   }
@@ -153,7 +153,7 @@ bool AddressPass::is_led_astray() {
 void AddressPass::wait_for_pin() {
   const base::Duration limit = context_.options.attach_timeout;
   if (released_ < limit) return plan_.then_look_after(limit - released_);
-  create_hold("hold-again");
+  create_hold("hold-again", service_);
   if (plan_.writes.empty()) return;
   if (view_.throttle(k_retry, 1, retry_pace(trying_)) == base::Duration::zero()) plan_.spends.emplace_back(k_retry);
   tell_that_it_has_not_landed("it is held again and will be tried again", false);

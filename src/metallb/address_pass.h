@@ -1,6 +1,6 @@
 // One pass over one address, in its parts: address.cc (the ledger's side, teardown), address_holding.cc (the hold and
-// the gap), address_sharing.cc (the shared handoff) and address_conflict.cc (Conflict and Lost). Internal to the
-// folder.
+// the gap), address_moving.cc (from one namespace to another), address_sharing.cc (the shared handoff) and
+// address_conflict.cc (Conflict and Lost). Internal to the folder.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -73,7 +73,8 @@ class AddressPass {
   // --- address_holding.cc ---
   // Driver design §5: the hold exists, is what it should be, and is the only one.
   void hold();
-  void create_hold(std::string step);
+  // `beside`: whoever it shares the address with, if there is a key.
+  void create_hold(std::string step, const api::Service* beside);
   // One that no patch can make good.
   void replace_hold(const api::Service& hold);
   void remove_hold(const api::Service& hold, std::string step);
@@ -90,6 +91,13 @@ class AddressPass {
   // Its writes are refused again and again: nobody else is kept waiting for it.
   bool is_futile();
   bool is_shown_by_nobody();
+  // --- address_moving.cc ---
+  // Driver design §5: from a former placeholder namespace to the present one.
+  bool is_left_behind(const api::Service& hold) const;
+  const api::Service* successor() const;
+  void move_home();
+  void remove_leftovers();
+  void empty(const api::Service& hold);
   // --- address_sharing.cc ---
   // Driver design §6, shared handoff: whether the address changes hands by sharing, and with which key.
   void judge_sharing();

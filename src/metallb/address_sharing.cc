@@ -83,12 +83,9 @@ void AddressPass::release_holds() {
   if (is_busy(*service_)) return;  // it may be letting go
   const api::Service* best = holds_.best;
   if (!holds_.landed(ip_) || handoff_key(*best).empty()) return remove_holds("hold-release");
-  if (is_busy(*best) || pool_of(*best) == api::metallb::awaiting_pool) return;
   // MetalLB takes it from one of the two, since they no longer fit each other: until then it is not known who has it.
   if (handoff_key(*best) != handoff_key(*service_) || !is_joinable(*best, *service_)) return;
-  boost::json::object annotations{{api::metallb::pool, api::metallb::awaiting_pool}, {api::metallb::pin, nullptr}};
-  plan_.writes.push_back(kube::patch(
-      services(), *best, {{"metadata", boost::json::object{{"annotations", std::move(annotations)}}}}, "hold-empty"));
+  empty(*best);
 }
 
 // It does not share any more, and if it lost the address by that it would be to the workload that is to have it.

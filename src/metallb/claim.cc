@@ -207,7 +207,7 @@ class ClaimPass {
     if (is_being_recorded(*placeholder)) return;
     if (placeholder->ingress.empty()) want(family, k_want_placed);
     // Without its label it is in no index, and the exclusion of gaps would miss it.
-    if (!is_placeholder(*placeholder, context_.options.placeholder_namespace)) {
+    if (!is_placeholder(*placeholder, context_.options)) {
       return remove(*placeholder, "placeholder-stripped");
     }
     if (!is_needed(*placeholder)) return;

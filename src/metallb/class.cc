@@ -63,8 +63,11 @@ std::optional<Obstacle> backend_obstacle(ClassPass& pass) {
   if (home->phase == "Terminating" || home->meta.deleting)
     return Obstacle{reason::metallb_terminating, fmt::format("the namespace {} of MetalLB is being deleted", ns)};
   if (!pass.view.available(api::IPAddressPool::kind()))
-    return Obstacle{reason::metallb_missing,
-                    "the API server knows no IPAddressPool of metallb.io/v1beta1: MetalLB is not installed"};
+    return Obstacle{
+        reason::metallb_missing,
+        "the API server shows no IPAddressPool of metallb.io/v1beta1: MetalLB is not installed, or the driver "
+        "has no right to read it in the namespace " +
+            ns};
   return std::nullopt;
 }
 

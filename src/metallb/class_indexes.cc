@@ -42,6 +42,7 @@ kube::WatchSpec rendered_watch(const ClassSettings& settings) {
   watch.kind = &T::kind();
   watch.ns = settings.metallb_namespace;
   watch.optional = true;
+  watch.right = kube::ReadRight::late;
   watch.keys = [](const kube::Object& object, std::vector<kube::Key>& keys) {
     if (const auto name = rendered_for(object.meta)) keys.push_back(class_key(*name));
   };
@@ -145,6 +146,7 @@ std::vector<kube::WatchSpec> metallb_watches(const ClassSettings& settings) {
   states.kind = &api::ConfigurationState::kind();
   states.ns = settings.metallb_namespace;
   states.optional = true;
+  states.right = kube::ReadRight::late;
   states.indexes.push_back({std::string(k_rejected_index), [](const kube::Object& object, Entries& entries) {
                               const auto& state = static_cast<const api::ConfigurationState&>(object);
                               const bool allocates = state.meta.name == "controller";

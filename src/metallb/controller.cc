@@ -18,6 +18,7 @@
 #include "metallb/placeholder.h"
 #include "metallb/reconcilers.h"
 #include "metallb/sharing.h"
+#include "metallb/stray.h"
 
 namespace metallb {
 namespace {
@@ -25,7 +26,10 @@ namespace {
 using Keys = std::vector<kube::Key>;
 
 ClassSettings class_settings(const Options& options) {
-  return {options.metallb_namespace, {options.placeholder_namespace}, options.load_balancer_class};
+  ClassSettings settings{options.metallb_namespace, {options.placeholder_namespace}, options.load_balancer_class};
+  const std::vector<std::string>& former = options.former_placeholder_namespaces;
+  settings.placeholder_namespaces.insert(settings.placeholder_namespaces.end(), former.begin(), former.end());
+  return settings;
 }
 
 kube::WatchSpec watch_classes(const Context& context) {
@@ -68,9 +72,9 @@ kube::WatchSpec watch_addresses() {
   return watch;
 }
 
-void add_placeholder_keys(const api::Service& placeholder, Keys& keys) {
+void add_placeholder_keys(const Options& options, const api::Service& placeholder, Keys& keys) {
   const kube::StringMap& annotations = placeholder.meta.annotations;
-  keys.push_back({std::string(k_placeholder_reconciler), "", placeholder.meta.name});
+  keys.push_back(placeholder_key(options, placeholder));
   if (!is_recorded(placeholder) && annotations.contains(api::metallb::claim_name)) {
     keys.push_back(
         claim_key(annotations.get(api::metallb::claim_namespace), annotations.get(api::metallb::claim_name)));
@@ -81,13 +85,14 @@ kube::WatchSpec watch_services(const Options& options, const ClassSettings& sett
   kube::WatchSpec watch;
   watch.kind = &api::Service::kind();
   watch.indexes = service_indexes(options);
+  watch.indexes.push_back(stray_index(options));
   watch.indexes.push_back(placeholder_pool_index(settings));
   watch.indexes.push_back(served_index(settings));
   watch.indexes.push_back(strangers_index(settings));
   watch.keys = [options](const kube::Object& object, Keys& keys) {
     const auto& service = static_cast<const api::Service&>(object);
-    if (is_placeholder(service, options.placeholder_namespace)) {
-      add_placeholder_keys(service, keys);
+    if (is_placeholder(service, options)) {
+      add_placeholder_keys(options, service, keys);
     } else if (concerns_service_reconciler(options, service)) {
       keys.push_back(service_key(service.meta.ns, service.meta.name));
     }
@@ -122,6 +127,9 @@ std::vector<kube::Rule> rules(const Options& options) {
   all.insert(all.end(), own.begin(), own.end());
   for (kube::Rule& rule : endpoint_rules(options)) all.push_back(std::move(rule));
   if (options.inventory) all.push_back({ipam, "ipaddressclaims", "", {"create", "delete"}});
+  for (const std::string& former : options.former_placeholder_namespaces) {
+    all.push_back({"", "services", former, {"delete"}});
+  }
   return all;
 }
 
@@ -171,6 +179,7 @@ kube::Controller controller(const Options& options) {
                      kube::MetricSpec::Type::histogram,
                      {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}}};
   driver.rules = rules(options);
+  driver.objection = [context](kube::View& view) { return placeholders_elsewhere(context->options, view); };
   driver.finalizers = {{&api::IPAddress::kind(), std::string(api::metallb::teardown)},
                        {&api::Service::kind(), std::string(api::metallb::attached)}};
   return driver;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "api/restore.h"
 #include "base/clock.h"
@@ -18,6 +19,9 @@ struct Options {
   std::string metallb_namespace = "metallb-system";
   // The namespace only the driver may write to. Created when missing.
   std::string placeholder_namespace = "metallb-iad-system";
+  // Where placeholders were before: those that are left there are trusted, and go over to placeholder_namespace.
+  // Without that one and without repetitions.
+  std::vector<std::string> former_placeholder_namespaces;
   // MetalLB's loadBalancerClass; "" if it serves Services without one.
   std::string load_balancer_class;
   // How long a Service that lets go may be kept from going by our finalizer.

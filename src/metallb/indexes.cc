@@ -53,17 +53,16 @@ std::vector<kube::IndexSpec> address_indexes() {
 }
 
 std::vector<kube::IndexSpec> service_indexes(const Options& options) {
-  const std::string ns = options.placeholder_namespace;
-  const auto placeholders = [ns](std::string_view name, auto entries) {
-    return index<api::Service>(name, [ns, entries](const api::Service& service, Entries& out) {
-      if (is_placeholder(service, ns)) entries(service, out);
+  const auto placeholders = [options](std::string_view name, auto entries) {
+    return index<api::Service>(name, [options, entries](const api::Service& service, Entries& out) {
+      if (is_placeholder(service, options)) entries(service, out);
     });
   };
   return {
       index<api::Service>(
           k_service_claim_index,
-          [ns](const api::Service& service, Entries& out) {
-            if (service.meta.ns == ns) return;
+          [options](const api::Service& service, Entries& out) {
+            if (service.meta.ns == options.placeholder_namespace) return;
             const std::string* claim = service.meta.annotations.find(api::claim_annotation);
             if (claim != nullptr)
               out.push_back({slash(service.meta.ns, *claim), (is_copy(service) ? "0" : "1") + age_order(service.meta)});
@@ -78,8 +77,9 @@ std::vector<kube::IndexSpec> service_indexes(const Options& options) {
                               out.push_back({service.meta.uid, ""});
                           }),
       index<api::Service>(k_owned_index,
-                          [ns](const api::Service& service, Entries& out) {
-                            if (service.meta.ns != ns) return;
+                          [options](const api::Service& service, Entries& out) {
+                            if (service.meta.ns != options.placeholder_namespace && !is_left_behind(service, options))
+                              return;
                             for (const kube::OwnerReference& owner : service.meta.owners) {
                               if (is_address(owner)) out.push_back({owner.uid, ""});
                             }

@@ -12,18 +12,17 @@
 #include "metallb/gap.h"
 #include "metallb/indexes.h"
 #include "metallb/ledger.h"
+#include "metallb/names.h"
 #include "metallb/placeholder.h"
 #include "metallb/reconcilers.h"
 
 namespace metallb {
 namespace {
 
-// The object that the placeholder says it holds: by owner reference, since a long name is hashed in the label.
+// By owner reference, since a long name is hashed in the label.
 std::string held_object_name(const api::Service& placeholder) {
-  for (const kube::OwnerReference& owner : placeholder.meta.owners) {
-    if (is_address(owner)) return owner.name;
-  }
-  return std::string(placeholder.meta.labels.get(api::metallb::ip_address));
+  const kube::OwnerReference* owner = held_object(placeholder);
+  return owner != nullptr ? owner->name : std::string(placeholder.meta.labels.get(api::metallb::ip_address));
 }
 
 // Nobody's key looks after it: no address of ours with its label is there, or it has neither label nor claim.
@@ -40,10 +39,16 @@ bool is_orphan(kube::View& view, const api::Service& placeholder) {
 
 }  // namespace
 
+kube::Key placeholder_key(const Options& options, const api::Service& placeholder) {
+  const bool home = placeholder.meta.ns == options.placeholder_namespace;
+  return {std::string(k_placeholder_reconciler), home ? "" : placeholder.meta.ns, placeholder.meta.name};
+}
+
 kube::Plan reconcile_placeholder(const Context& context, const kube::Key& key, kube::View& view) {
   kube::Plan plan;
-  const auto* placeholder = view.get<api::Service>(context.options.placeholder_namespace, key.name);
-  if (placeholder == nullptr || !is_placeholder(*placeholder, context.options.placeholder_namespace)) {
+  const std::string& ns = key.ns.empty() ? context.options.placeholder_namespace : key.ns;
+  const auto* placeholder = view.get<api::Service>(ns, key.name);
+  if (placeholder == nullptr || !is_placeholder(*placeholder, context.options)) {
     plan.forget = true;
     return plan;
   }

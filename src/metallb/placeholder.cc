@@ -111,6 +111,13 @@ json::object spec_repair(const api::Service& hold) {
   return spec;
 }
 
+// Where placeholders are trusted.
+std::vector<std::string> namespaces_of(const Options& options) {
+  std::vector<std::string> all{options.placeholder_namespace};
+  all.insert(all.end(), options.former_placeholder_namespaces.begin(), options.former_placeholder_namespaces.end());
+  return all;
+}
+
 // Collects what may be a placeholder of one address, each Service once.
 class Candidates {
  public:
@@ -161,7 +168,7 @@ class Candidates {
   // name, unless what is left of them says that it is another one's.
   bool is_astray(const api::Service& hold) {
     if (!is_recorded(hold)) return true;
-    return !is_placeholder(hold, options_.placeholder_namespace) && is_labelled_right(hold, address_, ip_);
+    return !is_placeholder(hold, options_) && is_labelled_right(hold, address_, ip_);
   }
   void by_owner() {
     view_.each<api::Service>(k_owned_index, address_.meta.uid, [this](const api::Service& hold) {
@@ -207,8 +214,19 @@ bool is_address(const kube::OwnerReference& owner) {
   return owner.kind == "IPAddress" && owner.apiVersion.starts_with(std::string(api::group) + "/");
 }
 
-bool is_placeholder(const api::Service& service, std::string_view placeholder_namespace) {
-  return service.meta.ns == placeholder_namespace && service.meta.labels.get(api::metallb::placeholder) == "true";
+bool is_placeholder(const api::Service& service, const Options& options) {
+  return service.meta.labels.get(api::metallb::placeholder) == "true" &&
+         (service.meta.ns == options.placeholder_namespace || is_left_behind(service, options));
+}
+
+bool is_left_behind(const api::Service& placeholder, const Options& options) {
+  const std::vector<std::string>& former = options.former_placeholder_namespaces;
+  return std::ranges::find(former, placeholder.meta.ns) != former.end();
+}
+
+const kube::OwnerReference* held_object(const api::Service& placeholder) {
+  const auto found = std::ranges::find_if(placeholder.meta.owners, is_address);
+  return found == placeholder.meta.owners.end() ? nullptr : &*found;
 }
 
 bool is_recorded(const api::Service& placeholder) { return placeholder.meta.labels.contains(api::metallb::ip_address); }
@@ -280,14 +298,20 @@ Allocation find_allocation(kube::View& view, const Options& options, const kube:
   if (found.placeholder != nullptr) return found;
   for (unsigned place = 1;; ++place) {
     found.name = allocation_name(claim.uid, family, place);
-    const auto* taken = view.get<api::Service>(options.placeholder_namespace, found.name);
-    if (taken == nullptr) return found;
-    if (!is_recorded(*taken)) {
-      found.placeholder = taken;
-      return found;
+    bool free = true;
+    for (const std::string& ns : namespaces_of(options)) {
+      const auto* taken = view.get<api::Service>(ns, found.name);
+      if (taken == nullptr) continue;
+      free = false;
+      if (!is_recorded(*taken)) {
+        if (ns != options.placeholder_namespace) continue;  // without our label it is nothing there
+        found.placeholder = taken;
+        return found;
+      }
+      const std::string label(taken->meta.labels.get(api::metallb::ip_address));
+      if (!taken->meta.deleting && view.count<api::IPAddress>(k_address_label_index, label) == 0) found.unclear = true;
     }
-    const std::string label(taken->meta.labels.get(api::metallb::ip_address));
-    if (!taken->meta.deleting && view.count<api::IPAddress>(k_address_label_index, label) == 0) found.unclear = true;
+    if (free) return found;
   }
 }
 
@@ -341,8 +365,8 @@ Holds find_holds(kube::View& view, const Options& options, const api::IPAddress&
   Holds holds;
   holds.others = Candidates(view, options, address, ip).find();
   const auto rank = [&](const api::Service* hold) {
-    return std::tuple(hold->meta.deleting, !shows(*hold, ip), !is_pinned_to(*hold, ip), !is_recorded(*hold),
-                      hold->meta.created, std::string_view(hold->meta.name));
+    return std::tuple(hold->meta.deleting, !shows(*hold, ip), is_left_behind(*hold, options), !is_pinned_to(*hold, ip),
+                      !is_recorded(*hold), hold->meta.created, std::string_view(hold->meta.name));
   };
   const auto first = std::ranges::min_element(holds.others, {}, rank);
   if (first != holds.others.end() && !(*first)->meta.deleting) {

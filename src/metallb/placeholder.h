@@ -24,8 +24,12 @@ boost::json::array placeholder_ports(int port);
 
 // The owner is an IPAddress, of whatever version.
 bool is_address(const kube::OwnerReference& owner);
-// The label, trusted only inside the placeholder namespace.
-bool is_placeholder(const api::Service& service, std::string_view placeholder_namespace);
+// The label, trusted only inside the placeholder namespace and in former ones.
+bool is_placeholder(const api::Service& service, const Options& options);
+// In a former placeholder namespace.
+bool is_left_behind(const api::Service& placeholder, const Options& options);
+// The object that a placeholder says it holds, by its owner reference; null if it has none.
+const kube::OwnerReference* held_object(const api::Service& placeholder);
 // It carries the label that names an IPAddress object: it is a hold.
 bool is_recorded(const api::Service& placeholder);
 // Nothing is assigned to it and MetalLB may give it any address of its pool at any moment.

@@ -24,6 +24,8 @@ kube::Plan reconcile_service(const Context& context, const kube::Key& key, kube:
 // Whether a Service gives birth to a key of that reconciler by what it carries.
 bool concerns_service_reconciler(const Options& options, const api::Service& service);
 
+// The key of a placeholder; its namespace is "" where all of them are to be.
+kube::Key placeholder_key(const Options& options, const api::Service& placeholder);
 // Placeholders that hold nothing for anybody (driver design §4.1, §5).
 kube::Plan reconcile_placeholder(const Context& context, const kube::Key& key, kube::View& view);
 

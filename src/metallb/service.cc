@@ -248,14 +248,15 @@ void ServicePass::withdraw() {
 }
 
 bool concerns_service_reconciler(const Options& options, const api::Service& service) {
-  if (service.meta.ns == options.placeholder_namespace) return false;
+  if (service.meta.ns == options.placeholder_namespace || is_placeholder(service, options)) return false;
   return !claim_name_of(service).empty() || carries_our_keys(service) ||
          service.meta.annotations.get(api::metallb::pool) == api::metallb::awaiting_pool;
 }
 
 kube::Plan reconcile_service(const Context& context, const kube::Key& key, kube::View& view) {
   const auto* service = view.get<api::Service>(key.ns, key.name);
-  if (service == nullptr || service->meta.ns == context.options.placeholder_namespace) {
+  if (service == nullptr || service->meta.ns == context.options.placeholder_namespace ||
+      is_placeholder(*service, context.options)) {
     kube::Plan plan;
     plan.forget = true;
     return plan;

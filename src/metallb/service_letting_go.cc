@@ -95,7 +95,7 @@ bool ServicePass::is_key_good(const Addresses& risky) {
   return std::ranges::any_of(risky, [&](const auto* address) {
     bool alone = true;
     view_.each<api::Service>(k_service_shown_index, value_of(*address)->to_string(), [&](const api::Service& other) {
-      alone = &other == &service_ || is_placeholder(other, context_.options.placeholder_namespace);
+      alone = &other == &service_ || is_placeholder(other, context_.options);
       return alone;
     });
     return !alone;

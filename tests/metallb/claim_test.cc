@@ -400,7 +400,7 @@ TEST_F(ClaimTest, ItsPlaceholderThatLostItsLabelIsReplaced) {
                              fmt::format(R"({{"metadata":{{"labels":{{"{}":null}}}}}})", m::placeholder));
   settle();
   ASSERT_NE(drawn(), nullptr);
-  EXPECT_TRUE(is_placeholder(*drawn(), k_home));
+  EXPECT_TRUE(is_placeholder(*drawn(), Options{}));
 }
 
 TEST_F(ClaimTest, NothingIsCreatedWhileTheNamespaceIsGoing) {

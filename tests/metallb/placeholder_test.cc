@@ -51,8 +51,12 @@ TEST(Placeholder, AnAllocationDrawsFromThePoolAndIsPinnedToNothing) {
   EXPECT_EQ(service.meta.name, "iad-6f1c-v4");
   EXPECT_EQ(pool_of(service), "iad-public");
   EXPECT_EQ(pin_of(service), "");
-  EXPECT_TRUE(is_placeholder(service, "metallb-iad-system"));
-  EXPECT_FALSE(is_placeholder(service, "elsewhere"));
+  Options options;
+  EXPECT_TRUE(is_placeholder(service, options));
+  options.placeholder_namespace = "elsewhere";
+  EXPECT_FALSE(is_placeholder(service, options));
+  options.former_placeholder_namespaces = {"metallb-iad-system"};
+  EXPECT_TRUE(is_placeholder(service, options));
   EXPECT_FALSE(is_recorded(service));
   EXPECT_TRUE(is_unassigned(service));
 }

@@ -6,10 +6,25 @@
 {{- $namespace -}}
 {{- end -}}
 
+{{/* JSON: the namespaces that placeholders are trusted in, the present one first. */}}
+{{- define "iad.placeholderNamespaces" -}}
+{{- $names := list (include "iad.placeholderNamespace" .) -}}
+{{- range .Values.formerPlaceholderNamespaces -}}
+{{- if eq . $.Values.metallbNamespace -}}
+{{- fail (printf "formerPlaceholderNamespaces: must not name MetalLB's own namespace, %s" .) -}}
+{{- end -}}
+{{- $names = append $names . -}}
+{{- end -}}
+{{- uniq $names | toJson -}}
+{{- end -}}
+
 {{/* The controller's own flags. */}}
 {{- define "iad.ownArguments" -}}
 - --metallb-namespace={{ .Values.metallbNamespace }}
 - --placeholder-namespace={{ include "iad.placeholderNamespace" . }}
+{{- with rest (include "iad.placeholderNamespaces" . | fromJsonArray) }}
+- --former-placeholder-namespaces={{ join "," . }}
+{{- end }}
 {{- with .Values.loadBalancerClass }}
 - --load-balancer-class={{ . }}
 {{- end }}
