@@ -60,10 +60,18 @@ class Backend {
   virtual base::Result<void> set_driver_flags(const std::vector<std::string>& flags) = 0;
   // Whether MetalLB's admission webhook is asked; it answers while MetalLB runs.
   virtual base::Result<void> set_webhook(bool on) = 0;
+  // Which MetalLB is started from now on, "0.15" or "0.16"; "": that of the run.
+  virtual base::Result<void> set_metallb_version(const std::string& version) = 0;
   // Makes exactly these run; already running ones are left alone.
   virtual base::Result<void> run_only(const std::vector<Process>& processes) = 0;
   virtual bool running(Process process) = 0;
   virtual base::Result<void> start(Process process) = 0;
+  // While somebody else leads: returns when it is ready.
+  virtual base::Result<void> start_behind(Process process) = 0;
+  // It must end by itself, and say why in these words.
+  virtual base::Result<void> start_refused(Process process, const std::string& words) = 0;
+  // Runs it with --drain until it ends by itself.
+  virtual base::Result<void> drain(Process process) = 0;
   // `kill`: without a moment's notice; else asked to end, as by SIGTERM. Returns when it has ended.
   virtual base::Result<void> stop(Process process, bool kill) = 0;
 

@@ -19,16 +19,23 @@ namespace json = boost::json;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+constexpr std::string_view k_original = "as-installed";
+
 // One controller as a process: its loop, and nothing else. It leads from the start.
 class ControllerProcess final : public sandbox::Actor {
  public:
   ControllerProcess(sandbox::Habitat& habitat, kube::Controller controller)
       : controller_(std::move(controller)),
         loop_(controller_, habitat.transport, habitat.reactor, metrics_, options(habitat)) {
-    loop_.set_leading(true);
+    loop_.when_synced([this] {
+      objection_ = loop_.state().objection();
+      loop_.set_leading(!objection_);
+    });
     loop_.start();
   }
   kube::Loop& loop() { return loop_; }
+  // Why it does not work: such a process would end.
+  const std::optional<std::string>& objection() const { return objection_; }
 
  private:
   static kube::LoopOptions options(const sandbox::Habitat& habitat) {
@@ -42,31 +49,34 @@ class ControllerProcess final : public sandbox::Actor {
 
   kube::Controller controller_;
   kube::MetricsSink metrics_;
+  std::optional<std::string> objection_;
   kube::Loop loop_;
 };
 
-sandbox::World::Factory factory_of(Process process, const metallb::Options& driver,
-                                   sandbox::MetalLbOptions::Version version) {
-  return [process, driver, version](sandbox::Habitat& habitat) -> std::unique_ptr<sandbox::Actor> {
+}  // namespace
+
+MemoryBackend::MemoryBackend(MemoryOptions options)
+    : options_(std::move(options)), metallb_version_(options_.metallb) {}
+MemoryBackend::~MemoryBackend() = default;
+
+// As they are to be at the time of each start.
+sandbox::World::Factory MemoryBackend::factory_of(Process process) const {
+  return [this, process](sandbox::Habitat& habitat) -> std::unique_ptr<sandbox::Actor> {
     switch (process) {
       case Process::core:
         return std::make_unique<ControllerProcess>(habitat, core::controller());
       case Process::driver:
-        return std::make_unique<ControllerProcess>(habitat, metallb::controller(driver));
+        return std::make_unique<ControllerProcess>(habitat, metallb::controller(driver_options_));
       case Process::metallb:
         break;
     }
+    using Version = sandbox::MetalLbOptions::Version;
     sandbox::MetalLbOptions options;
-    options.version = version;
+    options.version = metallb_version_ == "0.15" ? Version::v0_15 : Version::v0_16;
     options.seed = habitat.seed;
     return std::make_unique<sandbox::MetalLb>(habitat.reactor, habitat.transport, options);
   };
 }
-
-}  // namespace
-
-MemoryBackend::MemoryBackend(MemoryOptions options) : options_(std::move(options)) {}
-MemoryBackend::~MemoryBackend() = default;
 
 base::Result<std::unique_ptr<MemoryBackend>> MemoryBackend::open(MemoryOptions options) {
   std::unique_ptr<MemoryBackend> backend(new MemoryBackend(std::move(options)));
@@ -92,24 +102,37 @@ void MemoryBackend::new_world() {
   auto& server = world_->server();
   server.load_crds(std::filesystem::path(options_.sources) / "crds");
   server.load_metallb_crds();
-  for (const auto* ns : {"default", "metallb-system", "metallb-iad-system"}) put_namespace(ns);
+  for (const auto* ns : {"default", "metallb-system", "metallb-iad-system"}) put_namespace(ns, k_original);
   workloads_ = std::make_unique<sandbox::Workloads>(server, world_->reactor());
   server.set_authorizer([this](const sandbox::Access& access) {
-    const auto rights = rights_.find(access.user);
-    if (rights == rights_.end() ||
-        rights->second.allow(access.group, access.resource, access.ns, access.name, access.verb))
-      return true;
+    if (is_allowed(access)) return true;
     breaches_.push_back(
         fmt::format("forbidden: {} {} {} {}/{}", access.user, access.verb, access.resource, access.ns, access.name));
     return false;
   });
 }
 
-void MemoryBackend::put_namespace(std::string_view name) {
-  world_->server().put_raw(fmt::format(
-      R"({{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{}"}},"spec":{{"finalizers":["kubernetes"]}},)"
-      R"("status":{{"phase":"Active"}}}})",
-      name));
+void MemoryBackend::put_namespace(std::string_view name, std::string_view uid) {
+  world_->server().put_raw(
+      fmt::format(R"({{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{}","uid":"{}"}},)"
+                  R"("spec":{{"finalizers":["kubernetes"]}},"status":{{"phase":"Active"}}}})",
+                  name, uid));
+}
+
+// By the manifest, whose Roles go with their namespaces; or by the controller's Role of that namespace, which a
+// scenario has made.
+bool MemoryBackend::is_allowed(const sandbox::Access& access) const {
+  const auto rights = rights_.find(access.user);
+  if (rights == rights_.end()) return true;
+  const auto allow = [&](const Rights& by, bool namespaced) {
+    return by.allow(access.group, access.resource, access.ns, access.name, access.verb, namespaced);
+  };
+  const std::string ns = world_->get("/api/v1/namespaces/" + access.ns);
+  if (allow(rights->second, ns.find(k_original) != std::string::npos)) return true;
+  const auto* name = access.user == "core" ? "address-controller" : "metallb-iad";
+  const std::string role =
+      world_->get(fmt::format("/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles/{}", access.ns, name));
+  return !role.empty() && allow(Rights::of_role(json::parse(role)), true);
 }
 
 kube::Answer MemoryBackend::send(std::string_view user, const kube::Request& request) {
@@ -159,22 +182,32 @@ base::Result<void> MemoryBackend::grant(bool inventory) {
 }
 
 base::Result<void> MemoryBackend::set_driver_flags(const std::vector<std::string>& flags) {
-  driver_options_ = {};
+  metallb::Options options;
   for (const std::string& flag : flags) {
-    constexpr std::string_view detach_timeout = "--detach-timeout=";
     if (flag == "--evict-intruders") {
-      driver_options_.evict_intruders = true;
-    } else if (flag.starts_with(detach_timeout)) {
-      auto value = parse_duration(std::string_view(flag).substr(detach_timeout.size()));
-      if (!value) return base::fail(value.error().message);
-      driver_options_.detach_timeout = *value;
+      options.evict_intruders = true;
+    } else if (flag.starts_with("--placeholder-namespace=")) {
+      options.placeholder_namespace = flag.substr(flag.find('=') + 1);
+    } else if (flag.starts_with("--former-placeholder-namespaces=")) {
+      options.former_placeholder_namespaces = {flag.substr(flag.find('=') + 1)};
+    } else if (flag.starts_with("--detach-timeout=")) {
+      auto timeout = parse_duration(flag.substr(flag.find('=') + 1));
+      if (!timeout) return base::fail(timeout.error().message);
+      options.detach_timeout = *timeout;
     } else if (flag == "--inventory") {
-      driver_options_.inventory = true;
+      options.inventory = true;
     } else {
       return base::fail(flag + " is not known here; add it to memory_backend.cc");
     }
   }
+  driver_options_ = std::move(options);
   return grant(driver_options_.inventory);
+}
+
+base::Result<void> MemoryBackend::set_metallb_version(const std::string& version) {
+  const std::string wanted = version.empty() ? options_.metallb : version;
+  if (std::exchange(metallb_version_, wanted) == wanted) return {};
+  return stop(Process::metallb, false);
 }
 
 base::Result<void> MemoryBackend::set_webhook(bool on) {
@@ -196,7 +229,7 @@ base::Result<void> MemoryBackend::run_only(const std::vector<Process>& processes
 void MemoryBackend::install_metallb() {
   auto& server = world_->server();
   if (world_->get("/apis/metallb.io/v1beta1/ipaddresspools").empty()) server.load_metallb_crds();
-  if (world_->get("/api/v1/namespaces/metallb-system").empty()) put_namespace("metallb-system");
+  if (world_->get("/api/v1/namespaces/metallb-system").empty()) put_namespace("metallb-system", "installed-again");
   if (webhook_ != nullptr) webhook_->set_down(false);
 }
 
@@ -205,18 +238,21 @@ base::Result<void> MemoryBackend::start(Process process) {
   if (running(process)) return {};
   if (process == Process::metallb) install_metallb();
   if (started_.insert(process).second) {
-    const auto version =
-        options_.metallb == "0.15" ? sandbox::MetalLbOptions::Version::v0_15 : sandbox::MetalLbOptions::Version::v0_16;
-    world_->start(name, name, factory_of(process, driver_options_, version));
+    world_->start(name, name, factory_of(process));
   } else {
     world_->restart(name);
   }
   auto* started = dynamic_cast<ControllerProcess*>(world_->actor(name));
   if (!started) return {};
-  if (!world_->run_until([&] { return started->loop().synced(); }, seconds(30))) {
+  const auto is_known = [&] { return started->loop().leading() || started->objection(); };
+  if (!world_->run_until(is_known, seconds(30))) {
     return base::fail(fmt::format("{} does not come to know the cluster", name));
   }
-  return {};
+  if (!started->objection()) return {};
+  const std::string why = *started->objection();
+  world_->crash(name);
+  world_->run_for(std::chrono::milliseconds(1));
+  return base::fail(why);
 }
 
 base::Result<void> MemoryBackend::stop(Process process, bool kill) {
@@ -233,6 +269,32 @@ base::Result<void> MemoryBackend::stop(Process process, bool kill) {
   world_->crash(name);
   world_->run_for(std::chrono::milliseconds(1));  // it is taken apart in a task of its own
   return {};
+}
+
+base::Result<void> MemoryBackend::start_behind(Process) {
+  return base::fail("in memory every controller leads: use only");
+}
+
+base::Result<void> MemoryBackend::start_refused(Process process, const std::string& words) {
+  const auto started = start(process);
+  if (started) return base::fail(fmt::format("{} works", to_string(process)));
+  if (started.error().message.find(words) == std::string::npos) return started;
+  return {};
+}
+
+base::Result<void> MemoryBackend::drain(Process process) {
+  const std::string user(to_string(process));
+  const std::string name = fmt::format("{}-drain-{}", user, drains_++);
+  world_->start(name, user, [this, process](sandbox::Habitat& habitat) {
+    return std::make_unique<ControllerProcess>(
+        habitat, kube::releasing(process == Process::core ? core::controller() : metallb::controller(driver_options_)));
+  });
+  auto& loop = dynamic_cast<ControllerProcess*>(world_->actor(name))->loop();
+  const bool done =
+      world_->run_until([&] { return loop.synced() && loop.idle() && loop.stats().waiting == 0; }, minutes(1));
+  world_->crash(name);
+  world_->run_for(std::chrono::milliseconds(1));
+  return done ? base::Result<void>() : base::fail(fmt::format("{} does not come to its end", name));
 }
 
 std::size_t MemoryBackend::position() { return world_->audit().size(); }

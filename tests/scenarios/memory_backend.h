@@ -35,9 +35,13 @@ class MemoryBackend : public Backend {
   void end(const std::string& scenario, bool failed) override;
   base::Result<void> set_driver_flags(const std::vector<std::string>& flags) override;
   base::Result<void> set_webhook(bool on) override;
+  base::Result<void> set_metallb_version(const std::string& version) override;
   base::Result<void> run_only(const std::vector<Process>& processes) override;
   bool running(Process process) override;
   base::Result<void> start(Process process) override;
+  base::Result<void> start_behind(Process process) override;
+  base::Result<void> start_refused(Process process, const std::string& words) override;
+  base::Result<void> drain(Process process) override;
   base::Result<void> stop(Process process, bool kill) override;
   std::size_t position() override;
   std::vector<WriteRecord> writes(std::size_t from) override;
@@ -49,18 +53,22 @@ class MemoryBackend : public Backend {
 
  private:
   explicit MemoryBackend(MemoryOptions options);
-  void put_namespace(std::string_view name);
+  void put_namespace(std::string_view name, std::string_view uid);
+  bool is_allowed(const sandbox::Access& access) const;
+  sandbox::World::Factory factory_of(Process process) const;
   void install_metallb();
   void new_world();
   base::Result<void> grant(bool inventory);
 
   MemoryOptions options_;
   metallb::Options driver_options_;
+  std::string metallb_version_;
   std::unique_ptr<sandbox::MetalLbWebhook> webhook_;
   std::map<std::string, Rights, std::less<>> rights_;  // by user
   std::unique_ptr<sandbox::World> world_;
   std::unique_ptr<sandbox::Workloads> workloads_;  // endpoints of Services that have a selector
   std::set<Process> started_;                      // once in this world
+  int drains_ = 0;
   std::vector<std::string> breaches_;
 };
 

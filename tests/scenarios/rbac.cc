@@ -53,20 +53,30 @@ base::Result<Rights> Rights::of_manifest(const std::string& path) {
     if (!role)
       return base::fail(
           fmt::format("{}: {} binds a role that is not there", path, at(document.value, "/metadata/name")));
-    for (const auto& rule : role->at("rules").as_array()) {
-      const auto& fields = rule.as_object();
-      rights.rules_.push_back({ns, texts(fields, "apiGroups"), texts(fields, "resources"),
-                               texts(fields, "resourceNames"), texts(fields, "verbs")});
-    }
+    rights.add(*role, ns);
   }
   return rights;
 }
 
+Rights Rights::of_role(const json::value& role) {
+  Rights rights;
+  rights.add(role, at(role, "/metadata/namespace"));
+  return rights;
+}
+
+void Rights::add(const json::value& role, const std::string& ns) {
+  for (const auto& rule : role.at("rules").as_array()) {
+    const auto& fields = rule.as_object();
+    rules_.push_back({ns, texts(fields, "apiGroups"), texts(fields, "resources"), texts(fields, "resourceNames"),
+                      texts(fields, "verbs")});
+  }
+}
+
 bool Rights::allow(std::string_view group, std::string_view resource, std::string_view ns, std::string_view name,
-                   std::string_view verb) const {
+                   std::string_view verb, bool namespaced) const {
   return std::ranges::any_of(rules_, [&](const Rule& rule) {
-    return (rule.ns.empty() || rule.ns == ns) && has(rule.groups, group) && has(rule.resources, resource) &&
-           (rule.names.empty() || has(rule.names, name)) && has(rule.verbs, verb);
+    return (rule.ns.empty() || (namespaced && rule.ns == ns)) && has(rule.groups, group) &&
+           has(rule.resources, resource) && (rule.names.empty() || has(rule.names, name)) && has(rule.verbs, verb);
   });
 }
 

@@ -2,15 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/json.hpp>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <thread>
 
-#include "api/names.h"
 #include "scenarios/resources.h"
 #include "scenarios/yaml.h"
 
@@ -43,43 +39,13 @@ void bind_user(json::object& document, std::string_view user) {
       json::object{{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "User"}, {"name", user}});
 }
 
-// The body of a 200, nothing otherwise.
-std::optional<std::string> ask(HttpClient& client, std::string_view path) {
-  kube::Request request;
-  request.path = path;
-  auto answer = client.send(request);
-  if (!answer || answer->status != 200) return std::nullopt;
-  return std::move(answer->body);
-}
-
-// Whether the metrics of a controller say that it is the leader.
-bool leads(std::string_view metrics) {
-  for (std::size_t at = 0; (at = metrics.find("\nleader_election_master_status{", at)) != std::string_view::npos;
-       ++at) {
-    const std::string_view line = metrics.substr(at + 1, metrics.find('\n', at + 1) - at - 1);
-    if (line.ends_with(" 1")) return true;
-  }
-  return false;
-}
-
-// One that nobody listens on just now.
-int free_port() {
-  boost::asio::io_context io;
-  using boost::asio::ip::tcp;
-  const tcp::acceptor acceptor(io, tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0));
-  return acceptor.local_endpoint().port();
-}
-
-Target lease_of(Process process) {
-  const bool core = process == Process::core;
-  return {*resource_of("Lease", {}), core ? "address-controller" : "metallb-iad-system",
-          std::string(core ? api::core_lease : api::driver_lease)};
-}
-
 }  // namespace
 
 RealBackend::RealBackend(RealOptions options)
-    : options_(std::move(options)), name_("metallb-" + options_.metallb), audit_(options_.plane + "/audit.log") {}
+    : options_(std::move(options)),
+      metallb_version_(options_.metallb),
+      name_("metallb-" + options_.metallb),
+      audit_(options_.plane + "/audit.log") {}
 
 base::Result<std::unique_ptr<RealBackend>> RealBackend::open(RealOptions options) {
   std::unique_ptr<RealBackend> backend(new RealBackend(std::move(options)));
@@ -197,140 +163,6 @@ base::Result<void> RealBackend::wait_until(const std::string& what, base::Durati
     if (reached()) return {};
   }
   return base::fail(fmt::format("waited {} s for {}", std::chrono::duration_cast<seconds>(patience).count(), what));
-}
-
-// --- processes
-// ---------------------------------------------------------------------------------------------------------------------
-
-std::string RealBackend::log_of(Process process) const {
-  return fmt::format("{}/{}.log", options_.plane, to_string(process));
-}
-
-bool RealBackend::running(Process process) {
-  if (process == Process::metallb) return metallb_running_;
-  const auto child = children_.find(process);
-  return child != children_.end() && child->second->running();
-}
-
-// Only while the driver runs with that flag.
-base::Result<void> RealBackend::grant_inventory(bool granted) {
-  if (sandbox_ != nullptr || granted == inventory_granted_) return {};
-  inventory_granted_ = granted;
-  const std::string path = options_.sources + "/deploy/driver-inventory.yaml";
-  if (granted) return apply_file(path, "driver");
-  auto documents = load_yaml(path);
-  if (!documents) return base::fail(documents.error().message);
-  Client client(*this);
-  for (auto& document : *documents) {
-    auto target = target_of(document.value.as_object(), "default");
-    if (!target) return base::fail(target.error().message);
-    if (const Outcome outcome = client.remove(*target); !outcome.accepted()) return base::fail(outcome.message());
-  }
-  return {};
-}
-
-base::Result<void> RealBackend::set_driver_flags(const std::vector<std::string>& flags) {
-  if (flags == driver_flags_) return {};
-  driver_flags_ = flags;
-  if (auto granted = grant_inventory(std::ranges::find(flags, "--inventory") != flags.end()); !granted) return granted;
-  return stop(Process::driver, false);
-}
-
-base::Result<void> RealBackend::set_webhook(bool on) {
-  if (on == webhook_) return {};
-  if (on && sandbox_ != nullptr) return base::fail("the sandbox has no webhook of MetalLB's");
-  webhook_ = on;
-  return stop(Process::metallb, false);
-}
-
-base::Result<void> RealBackend::run_only(const std::vector<Process>& processes) {
-  for (const auto process : {Process::core, Process::driver, Process::metallb}) {
-    const bool wanted = std::ranges::find(processes, process) != processes.end();
-    if (wanted == running(process)) continue;
-    if (auto changed = wanted ? start(process) : stop(process, false); !changed) return changed;
-  }
-  return {};
-}
-
-base::Result<void> RealBackend::plane(const std::vector<std::string>& arguments) {
-  std::vector<std::string> argv{options_.sources + "/tests/real/plane"};
-  argv.insert(argv.end(), arguments.begin(), arguments.end());
-  return run_to_end(argv, options_.plane + "/plane.log");
-}
-
-base::Result<void> RealBackend::start(Process process) {
-  if (running(process)) return {};
-  if (process != Process::metallb) return start_controller(process);
-  metallb_running_ = true;
-  return start_metallb();
-}
-
-base::Result<void> RealBackend::start_metallb() {
-  if (sandbox_ == nullptr) {
-    std::vector<std::string> arguments{"metallb", options_.plane, options_.metallb};
-    if (webhook_) arguments.emplace_back("--webhook");
-    return plane(arguments);
-  }
-  auto child =
-      Child::start({options_.sandbox, "part", "metallb", "--kubeconfig=" + options_.plane + "/metallb.kubeconfig",
-                    "--metallb-version=" + options_.metallb},
-                   log_of(Process::metallb));
-  if (!child) return base::fail(child.error().message);
-  sandbox_metallb_ = std::move(*child);
-  return {};
-}
-
-base::Result<void> RealBackend::kill_metallb() {
-  if (sandbox_ == nullptr) return plane({"kill", options_.plane, "metallb"});
-  sandbox_metallb_.reset();
-  return {};
-}
-
-base::Result<void> RealBackend::start_controller(Process process) {
-  const bool core = process == Process::core;
-  const int probes = options_.port == 0 ? free_port() : options_.port + (core ? 0 : 2);
-  const int metrics_port = options_.port == 0 ? free_port() : probes + 1;
-  std::vector<std::string> argv{
-      fmt::format("{}/{}", options_.binaries, core ? "address-controller" : "metallb-iad"),
-      fmt::format("--kubeconfig={}/{}.kubeconfig", options_.plane, to_string(process)),
-      fmt::format("--health-probe-bind-address=127.0.0.1:{}", probes),
-      fmt::format("--metrics-bind-address=127.0.0.1:{}", metrics_port),
-      "--leader-elect",
-      fmt::format("--leader-election-namespace={}", lease_of(process).ns),
-      "--log-level=debug",
-  };
-  if (!core) argv.insert(argv.end(), driver_flags_.begin(), driver_flags_.end());
-  auto child = Child::start(argv, log_of(process));
-  if (!child) return base::fail(child.error().message);
-  auto& started = children_[process] = std::move(*child);
-  const auto readiness = HttpClient::plain(fmt::format("http://127.0.0.1:{}", probes));
-  const auto metrics = HttpClient::plain(fmt::format("http://127.0.0.1:{}", metrics_port));
-  auto ready = wait_until(fmt::format("{} to lead", to_string(process)), seconds(30), [&] {
-    return !started->running() || (ask(*readiness, "/readyz") && leads(ask(*metrics, "/metrics").value_or("")));
-  });
-  if (!started->running())
-    return base::fail(fmt::format("{} {}; see {}", to_string(process), started->ending(), log_of(process)));
-  return ready;
-}
-
-base::Result<void> RealBackend::stop(Process process, bool kill) {
-  if (!running(process)) return {};
-  if (process == Process::metallb) {
-    metallb_running_ = false;
-    return kill_metallb();
-  }
-  auto& child = children_.at(process);
-  bool clean = true;
-  if (kill) {
-    child->kill();
-    Client(*this).remove(lease_of(process));  // as if it had run out: scenarios need not wait for that
-  } else {
-    clean = child->end(seconds(15));
-  }
-  const std::string ending = child->ending();
-  children_.erase(process);
-  if (!clean) return base::fail(fmt::format("{} did not end cleanly: {}", to_string(process), ending));
-  return {};
 }
 
 // --- one scenario

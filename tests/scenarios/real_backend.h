@@ -41,9 +41,13 @@ class RealBackend : public Backend {
   void end(const std::string& scenario, bool failed) override;
   base::Result<void> set_driver_flags(const std::vector<std::string>& flags) override;
   base::Result<void> set_webhook(bool on) override;
+  base::Result<void> set_metallb_version(const std::string& version) override;
   base::Result<void> run_only(const std::vector<Process>& processes) override;
   bool running(Process process) override;
   base::Result<void> start(Process process) override;
+  base::Result<void> start_behind(Process process) override;
+  base::Result<void> start_refused(Process process, const std::string& words) override;
+  base::Result<void> drain(Process process) override;
   base::Result<void> stop(Process process, bool kill) override;
   std::size_t position() override;
   std::vector<WriteRecord> writes(std::size_t from) override;
@@ -55,7 +59,9 @@ class RealBackend : public Backend {
  private:
   explicit RealBackend(RealOptions options);
   std::string log_of(Process process) const;
-  base::Result<void> start_controller(Process process);
+  // What it is started with; `probes`: the first of two ports.
+  std::vector<std::string> command_of(Process process, int probes, int metrics) const;
+  base::Result<void> start_controller(Process process, bool to_lead);
   base::Result<void> plane(const std::vector<std::string>& arguments);
   base::Result<void> start_sandbox();
   base::Result<void> start_metallb();
@@ -68,6 +74,7 @@ class RealBackend : public Backend {
   std::vector<std::string> driver_flags_;
   bool inventory_granted_ = false;
   bool webhook_ = false;
+  std::string metallb_version_;
   std::string name_;
   AuditLog audit_;
   std::map<std::string, std::unique_ptr<HttpClient>, std::less<>> clients_;

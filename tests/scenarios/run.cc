@@ -11,6 +11,7 @@ namespace scenarios {
 void Run::prepare(int number) {
   check(backend_.set_driver_flags(scenario_.driver_flags));
   check(backend_.set_webhook(scenario_.webhook));
+  check(backend_.set_metallb_version(""));
   check(backend_.run_only(scenario_.needs));
   bindings_["placeholders"] = options_.placeholder_namespace;
   bindings_["metallb"] = options_.metallb_namespace;
@@ -75,7 +76,7 @@ void Run::run_one(const std::string& verb, const json::object& argument) {
       {"stop", &Run::stop},       {"kill", &Run::kill},           {"restart", &Run::restart}, {"mark", &Run::mark},
       {"writes", &Run::writes},   {"repeat", &Run::repeat},       {"store", &Run::store},     {"equal", &Run::equal},
       {"shown", &Run::shown},     {"meanwhile", &Run::meanwhile}, {"backup", &Run::backup},   {"wipe", &Run::wipe},
-      {"restore", &Run::restore},
+      {"restore", &Run::restore}, {"drain", &Run::drain},
   };
   const auto handler = handlers.find(verb);
   if (handler == handlers.end()) fail("no such operation");
@@ -147,8 +148,29 @@ std::vector<Process> Run::processes(const json::object& argument) {
   return out;
 }
 
+// How what is started from now on is started.
+void Run::set_up(const json::object& argument) {
+  if (const auto* version = argument.if_contains("version"))
+    check(backend_.set_metallb_version(std::string(check(substitute(*version, bindings_)).as_string())));
+  if (const auto* flags = argument.if_contains("flags")) {
+    std::vector<std::string> texts;
+    const auto values = check(substitute(*flags, bindings_));
+    for (const auto& flag : values.as_array()) texts.emplace_back(flag.as_string());
+    check(backend_.set_driver_flags(texts));
+  }
+}
+
 void Run::start(const json::object& argument) {
-  for (const auto process : processes(argument)) check(backend_.start(process));
+  set_up(argument);
+  const auto* refused = argument.if_contains("refused");
+  const auto* behind = argument.if_contains("behind");
+  for (const auto process : processes(argument)) {
+    if (refused != nullptr) {
+      check(backend_.start_refused(process, std::string(check(substitute(*refused, bindings_)).as_string())));
+    } else {
+      check(behind != nullptr && behind->as_bool() ? backend_.start_behind(process) : backend_.start(process));
+    }
+  }
 }
 
 void Run::stop(const json::object& argument) {
@@ -162,7 +184,11 @@ void Run::kill(const json::object& argument) {
 void Run::restart(const json::object& argument) {
   const auto* how = argument.if_contains("kill");
   for (const auto process : processes(argument)) check(backend_.stop(process, how && how->as_bool()));
-  for (const auto process : processes(argument)) check(backend_.start(process));
+  start(argument);
+}
+
+void Run::drain(const json::object& argument) {
+  for (const auto process : processes(argument)) check(backend_.drain(process));
 }
 
 void Run::restart_controllers() {

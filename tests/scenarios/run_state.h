@@ -63,10 +63,12 @@ class Run {
   void settle(const json::object& argument);
   void pass(base::Duration time);
   std::vector<Process> processes(const json::object& argument);
+  void set_up(const json::object& argument);
   void start(const json::object& argument);
   void stop(const json::object& argument);
   void kill(const json::object& argument);
   void restart(const json::object& argument);
+  void drain(const json::object& argument);
   void restart_controllers();
 
   // --- on objects (run_objects.cc)
