@@ -56,7 +56,7 @@ void Run::run_all(const json::array& operations, const std::string& step) {
     if (operation.empty()) fail(fmt::format("step \"{}\", operation {} is empty", step, i + 1));
     const auto& [verb, argument] = *operation.begin();
     try {
-      if (options_.restart_between) restart_controllers();
+      if (options_.restart_between && !scenario_.remembers) restart_controllers();
       check_watchers();
       run_one(std::string(verb), argument.is_object() ? argument.as_object() : json::object{});
     } catch (const Failed& failed) {

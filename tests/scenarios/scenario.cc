@@ -47,7 +47,7 @@ class Reader {
     if (auto known = only_members(document, {"apiVersion", "kind", "metadata", "spec"}); !known) return fail(known);
     const auto& spec = document.at("spec").as_object();
     auto known = only_members(spec, {"description", "needs", "only", "driverFlags", "webhook", "takesRights",
-                                     "namespaces", "bindings", "steps"});
+                                     "remembers", "namespaces", "bindings", "steps"});
     if (!known) return fail(known);
     Scenario out;
     const auto& metadata = document.at("metadata").as_object();
@@ -67,6 +67,7 @@ class Reader {
     };
     out.webhook = is_set("webhook");
     out.takes_rights = is_set("takesRights");
+    out.remembers = is_set("remembers");
     out.namespaces = texts(spec, "namespaces");
     read_bindings(spec, out.bindings);
     for (const auto& item : spec.at("steps").as_array()) {

@@ -29,6 +29,7 @@ struct Scenario {
   std::vector<Process> needs;             // processes that run while it does; the others do not
   std::vector<std::string> only;          // backends it makes sense on; empty = all
   std::vector<std::string> driver_flags;  // of its command line, besides the usual ones
+  bool remembers = false;                 // is about what controllers remember: not restarted between its lines
   bool takes_rights = false;              // from the controllers: what is forbidden then is no fault of theirs
   bool webhook = false;                   // MetalLB's admission webhook is asked
   std::vector<std::string> namespaces;    // besides the one that every scenario has
