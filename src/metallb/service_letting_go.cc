@@ -91,7 +91,11 @@ bool ServicePass::may_share(const api::IPAddress& address) {
 bool ServicePass::is_key_good(const Addresses& risky) {
   const std::string_view key = handoff_key(service_);
   if (key.empty()) return false;
-  if (key == view_.noted(k_chosen) || std::ranges::find(hold_keys_, key) != hold_keys_.end()) return true;
+  if (std::ranges::find(hold_keys_, key) != hold_keys_.end()) {
+    view_.note(k_chosen, std::string(key));  // that hold may go while another one is being made to join by this key
+    return true;
+  }
+  if (key == view_.noted(k_chosen)) return true;
   return std::ranges::any_of(risky, [&](const auto* address) {
     bool alone = true;
     view_.each<api::Service>(k_service_shown_index, value_of(*address)->to_string(), [&](const api::Service& other) {
