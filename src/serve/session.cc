@@ -3,7 +3,6 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/sslerr.h>
-#include <openssl/x509.h>
 
 #include <algorithm>
 #include <boost/asio/read.hpp>
@@ -16,6 +15,7 @@
 
 #include "base/log.h"
 #include "serve/http_impl.h"
+#include "serve/peer.h"
 
 namespace serve {
 namespace {
@@ -35,33 +35,6 @@ using TlsStream = asio::ssl::stream<tcp::socket>;
 
 tcp::socket& socket_of(tcp::socket& stream) { return stream; }
 tcp::socket& socket_of(TlsStream& stream) { return stream.next_layer(); }
-
-std::string text_of(const ASN1_STRING* value) {
-  unsigned char* utf8 = nullptr;
-  const int length = ASN1_STRING_to_UTF8(&utf8, value);
-  if (length < 0) return {};
-  std::string text(reinterpret_cast<const char*>(utf8), static_cast<std::size_t>(length));
-  OPENSSL_free(utf8);
-  return text;
-}
-
-Peer peer_of(TlsStream& stream) {
-  Peer peer;
-  SSL* ssl = stream.native_handle();
-  X509* certificate = SSL_get0_peer_certificate(ssl);
-  if (certificate == nullptr || SSL_get_verify_result(ssl) != X509_V_OK) return peer;
-  const X509_NAME* subject = X509_get_subject_name(certificate);
-  for (int i = 0; i < X509_NAME_entry_count(subject); ++i) {
-    const X509_NAME_ENTRY* entry = X509_NAME_get_entry(subject, i);
-    const int nid = OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry));
-    std::string text = text_of(X509_NAME_ENTRY_get_data(entry));
-    if (nid == NID_commonName)
-      peer.common_name = std::move(text);
-    else if (nid == NID_organizationName)
-      peer.organizations.push_back(std::move(text));
-  }
-  return peer;
-}
 
 // The client speaks HTTP without TLS.
 bool is_plain_http(const error_code& failed) {
@@ -93,7 +66,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
       read_within(limits().handshake);
       transport_.async_handshake(asio::ssl::stream_base::server, [self = this->shared_from_this()](error_code failed) {
         if (failed) return self->handshake_failed(failed);
-        self->peer_ = peer_of(self->transport_);
+        self->peer_ = peer_of(self->transport_.native_handle());
         self->next_request();
       });
     } else {
