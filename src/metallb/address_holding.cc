@@ -26,10 +26,6 @@ constexpr base::Duration k_retry_soonest = std::chrono::minutes(2);
 constexpr base::Duration k_retry_latest = std::chrono::minutes(10);
 constexpr std::string_view k_retry = "retry";
 constexpr std::string_view k_handoff = "handoff";
-// Of a hold that is written and does not get its address: until then nobody comes before it.
-constexpr base::Duration k_gap_patience = std::chrono::minutes(5);
-// After k_futile_writes, until that is tried anew.
-constexpr base::Duration k_futile_pause = std::chrono::minutes(1);
 
 base::Duration retry_pace(base::Duration trying) { return std::clamp(trying, k_retry_soonest, k_retry_latest); }
 
@@ -103,7 +99,7 @@ void AddressPass::hand_over() {
     ask_for_gap(false);
     return wait_for_pin();
   }
-  if (is_futile()) return;
+  if (is_futile(view_, plan_)) return;
   // Until its next try it is an address that is held like any other, and nobody waits for it.
   if (!is_release_due() || is_throttled()) return hold();
   // The plan that opens it says that it is open.
@@ -172,15 +168,9 @@ void AddressPass::tell_that_it_has_not_landed(std::string_view instead, bool onc
 
 // "A hold or a pin has not landed": no unassigned placeholder may exist while MetalLB could give the address to it.
 void AddressPass::ask_for_gap(bool patient) {
-  if (is_futile() || !is_in_pool()) return;
+  if (is_futile(view_, plan_) || !is_in_pool()) return;
   if (is_taken() || release_stuck_) return;
   publish_gap(plan_, address_.className, ip_.family(), patient ? Gap::patient : Gap::eager);
-}
-
-bool AddressPass::is_futile() {
-  if (view_.failures() < k_futile_writes) return false;
-  plan_.then_look_after(k_futile_pause);
-  return true;
 }
 
 bool AddressPass::is_shown_by_nobody() {

@@ -88,8 +88,6 @@ class AddressPass {
   void ask_for_gap(bool patient);
   bool is_throttled();
   bool is_led_astray();
-  // Its writes are refused again and again: nobody else is kept waiting for it.
-  bool is_futile();
   bool is_shown_by_nobody();
   // --- address_moving.cc ---
   // Driver design §5: from a former placeholder namespace to the present one.

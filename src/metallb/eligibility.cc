@@ -106,7 +106,7 @@ std::optional<Refusal> refusal(kube::View& view, const Context& context, const a
   const auto chosen = choose(view, context, service, claim);
   const Addresses has = kept(view, context.options, service);
   if (!has.empty()) {
-    if (!chosen && is_worth_telling(is_given(service, has), chosen.error())) return chosen.error();
+    if (!chosen && is_worth_telling(has_any(service, has), chosen.error())) return chosen.error();
     return std::nullopt;
   }
   if (!chosen) return chosen.error();
@@ -206,9 +206,11 @@ Refusal refusal_by_line(const api::IPAddressClaim& claim, const api::Service& fi
           fmt::format("Service {} names IPAddressClaim {} too and comes first", first.meta.name, claim.meta.name)};
 }
 
-bool is_worth_telling(bool given, const Refusal& refusal) {
-  return !given || refusal.reason == reason::sharing_key_set;
+bool has_any(const api::Service& service, const Addresses& addresses) {
+  return std::ranges::any_of(addresses, [&](const auto* address) { return shows(service, *value_of(*address)); });
 }
+
+bool is_worth_telling(bool has, const Refusal& refusal) { return !has || refusal.reason == reason::sharing_key_set; }
 
 bool is_given(const api::Service& service, const Addresses& addresses) {
   return std::ranges::any_of(addresses, [&](const auto* address) {

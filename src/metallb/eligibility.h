@@ -49,9 +49,11 @@ Refusal refusal_by_line(const api::IPAddressClaim& claim, const api::Service& fi
 
 // It carries our pin for one of the addresses it is associated with, or shows it.
 bool is_given(const api::Service& service, const std::vector<const api::IPAddress*>& addresses);
-// Whether a Service is told of a rule that it does not meet although it is associated: one that has been given
-// something keeps it, and only a key of its own, by which others may join it, is worth a word.
-bool is_worth_telling(bool given, const Refusal& refusal);
+// It shows one of them.
+bool has_any(const api::Service& service, const std::vector<const api::IPAddress*>& addresses);
+// Whether a Service is told of a rule that it does not meet although it is associated: one that has something keeps it,
+// and only a key of its own, by which others may join it, is worth a word.
+bool is_worth_telling(bool has, const Refusal& refusal);
 
 // The oldest Service that names the claim and is refused it; nullopt if there is none. A Service that has what it gets,
 // or that may have it next, is not refused.

@@ -213,7 +213,10 @@ void ServicePass::maintain() {
   if (claim != nullptr && claim->phase == api::phase::bound) {
     const auto chosen = choose(view_, context_, service_, *claim);
     // A key of its own lets others join the address, also when it comes later.
-    if (!chosen && is_worth_telling(given, chosen.error())) refuse(chosen.error());
+    const bool has = has_any(service_, kept_);
+    if (!chosen && is_worth_telling(has, chosen.error())) refuse(chosen.error());
+    // MetalLB has taken it off, and cannot give it back as the Service is now.
+    if (!chosen && !has) return withdraw();
     const auto refusal = chosen && !given ? refusal_by_phase(service_, *chosen) : std::nullopt;
     if (refusal) refuse(*refusal);
     if (chosen && !refusal && complete(*claim, *chosen)) return;

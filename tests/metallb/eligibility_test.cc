@@ -167,6 +167,23 @@ TEST_F(EligibilityTest, TheClusterIPsCountAndNotThePolicy) {
 }
 
 // A pin of the tenant's that agrees, and what goes with it: the pool is ours whoever wrote the pin.
+// MetalLB takes a single address off a Service that has become dual-stack: what it cannot have any more is held.
+TEST_F(EligibilityTest, WhoStopsQualifyingAndLosesTheAddressIsToldAndLetsGo) {
+  put_bound();
+  put_attached("app", {std::string(k_v4)});
+  patch("app", "{\"spec\":{" + std::string(k_dual) + "}}");
+  settle();
+  EXPECT_EQ(attached_to(), "app") << "it keeps what it shows";
+  EXPECT_THAT(event_reasons(), ::testing::Not(Contains("FamilyMismatch")));
+  assign("tenant-a", "app", {});
+  settle();
+  EXPECT_THAT(event_reasons(), Contains("FamilyMismatch"));
+  EXPECT_EQ(attached_to(), "");
+  EXPECT_NE(hold(k_v4), nullptr);
+  EXPECT_FALSE(service()->meta.annotations.contains(m::pinned));
+  EXPECT_THAT(service()->meta.finalizers, IsEmpty());
+}
+
 TEST_F(EligibilityTest, BesideAHandWrittenPinOurPoolGoesWithTheType) {
   put_bound();
   put_service();

@@ -221,6 +221,19 @@ TEST_F(GapTest, ItsGapStaysUntilItIsGone) {
   EXPECT_THAT(plan(key).facts, Contains(gap_fact("public", base::Family::v4)));
 }
 
+TEST_F(GapTest, WhatDoesNotGoIsPatientInTheEnd) {
+  put_bound();
+  put_claim("waiting");
+  relabel_hold("gone");
+  world.change<api::Service>(k_home, hold_name(name_of(k_v4)), R"({"metadata":{"finalizers":["other.example/slow"]}})");
+  world.remove<api::Service>(k_home, hold_name(name_of(k_v4)));
+  settle();
+  EXPECT_EQ(drawn("waiting"), nullptr);
+  settle_after(minutes(5));
+  settle_after(seconds(6));  // the eager ones have been quiet for long enough
+  EXPECT_NE(drawn("waiting"), nullptr);
+}
+
 // --- gaps that get nowhere ---
 
 class UnhonouredTest : public GapTest {
@@ -281,6 +294,20 @@ TEST_F(UnhonouredTest, WhatIsReplacedAtADistanceOpensNoGapMeanwhile) {
   }
   ASSERT_NE(drawn("web"), nullptr) << "the throttle holds";
   EXPECT_THAT(plan(key).facts, Not(Contains(gap_fact("public", base::Family::v4))));
+}
+
+TEST_F(UnhonouredTest, WhatCannotBeGivenBackOpensNoGapForEver) {
+  put_bound(k_v4, "owner");
+  put_claim();
+  settle();
+  assign_home("iad-uid-web-v4", k_v4);
+  const kube::Key key = claim_key("tenant-a", "web");
+  const kube::Fact gap = gap_fact("public", base::Family::v4);
+  EXPECT_THAT(plan(key).facts, Contains(gap));
+  world.memory(key).failures = 5;
+  const kube::Plan next = plan(key);
+  EXPECT_THAT(next.facts, Not(Contains(gap)));
+  EXPECT_TRUE(next.revisit.has_value());
 }
 
 TEST_F(UnhonouredTest, AHoldThatCannotBeDeletedIsTriedAgain) {
