@@ -38,7 +38,10 @@ World::World(WorldOptions options)
         server.seed = options_.seed * 31 + 7;
         return server;
       }()) {
-  server_.set_audit([this](const AuditEntry& entry) { audit_.push_back(entry); });
+  server_.set_audit([this](const AuditEntry& entry) {
+    audit_.push_back(entry);
+    if (on_write_) on_write_(audit_.back());
+  });
   server_.impl().storage.observe([this](const Change& change) {
     if (change.kind->plural != "leases" && change.kind->plural != "events") last_change_ = reactor_.now();
   });

@@ -85,6 +85,8 @@ class World {
   // Every write so far.
   const std::vector<AuditEntry>& audit() const { return audit_; }
   void forget_audit() { audit_.clear(); }
+  // Called at each write, before it is answered; may crash processes.
+  void on_write(std::function<void(const AuditEntry&)> observer) { on_write_ = std::move(observer); }
   // Writes by `user` since forget_audit(); events and leases do not count. `changed_only`: those that changed the
   // store.
   int writes(std::string_view user, bool changed_only = true) const;
@@ -103,6 +105,7 @@ class World {
   std::map<std::string, std::unique_ptr<Process>> processes_;
   std::optional<base::Duration> crash_restart_ = std::chrono::seconds(1);
   std::vector<AuditEntry> audit_;
+  std::function<void(const AuditEntry&)> on_write_;
   base::MonoTime last_change_{};
   int crashes_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <boost/json.hpp>
+#include <filesystem>
 #include <fstream>
 #include <map>
 
@@ -44,7 +45,6 @@ WriteRecord record_of(const json::value& event) {
   return record;
 }
 
-// Events and leases are nobody's state (scenarios' write budget does not count them either).
 bool is_state(const WriteRecord& record) { return record.plural != "events" && record.plural != "leases"; }
 
 }  // namespace
@@ -52,6 +52,12 @@ bool is_state(const WriteRecord& record) { return record.plural != "events" && r
 std::string WriteRecord::to_string() const {
   return fmt::format("{} {} {}{}{} {}{}{} -> {}{}", user, verb, plural, subresource.empty() ? "" : "/", subresource, ns,
                      ns.empty() ? "" : "/", name, code, changed ? "" : " (changed nothing)");
+}
+
+AuditLog AuditLog::from_its_end(const std::string& path) {
+  AuditLog log(path);
+  log.read_ = std::filesystem::file_size(path);
+  return log;
 }
 
 void AuditLog::refresh() {

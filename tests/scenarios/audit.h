@@ -15,6 +15,8 @@ namespace scenarios {
 class AuditLog {
  public:
   explicit AuditLog(std::string path) : path_(std::move(path)) {}
+  // Knows nothing of what is in it already.
+  static AuditLog from_its_end(const std::string& path);
 
   // Reads what was added. Positions are indexes into writes().
   void refresh();

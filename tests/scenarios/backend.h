@@ -36,6 +36,8 @@ struct WriteRecord {
   bool changed = true;  // false: the server stored nothing new
 
   std::string to_string() const;
+  // It changed something that is kept: events and leases are nobody's state.
+  bool counts() const { return changed && plural != "events" && plural != "leases"; }
 };
 
 class Backend {
@@ -74,6 +76,9 @@ class Backend {
   virtual base::Result<void> drain(Process process) = 0;
   // `kill`: without a moment's notice; else asked to end, as by SIGTERM. Returns when it has ended.
   virtual base::Result<void> stop(Process process, bool kill) = 0;
+  // Kills a controller as soon as it has made so many more writes, before it can make another; 0: not any more. Ends
+  // with that, and with stop(). It is no longer running() then.
+  virtual void kill_after(Process process, std::size_t writes) = 0;
 
   // Writes logged from position `from` on. Positions only grow; position() is the end of the log.
   virtual std::size_t position() = 0;

@@ -53,6 +53,19 @@ class ControllerProcess final : public sandbox::Actor {
   kube::Loop loop_;
 };
 
+WriteRecord record_of(const sandbox::AuditEntry& entry) {
+  const auto& access = entry.access;
+  const std::size_t slash = access.resource.find('/');
+  return {access.user,
+          access.verb,
+          access.resource.substr(0, slash),
+          slash == std::string::npos ? "" : access.resource.substr(slash + 1),
+          access.ns,
+          access.name,
+          entry.code,
+          entry.changed};
+}
+
 }  // namespace
 
 MemoryBackend::MemoryBackend(MemoryOptions options)
@@ -96,6 +109,7 @@ void MemoryBackend::new_world() {
   sandbox::WorldOptions options;
   options.seed = options_.seed;
   started_.clear();
+  writes_left_ = 0;
   webhook_.reset();
   workloads_.reset();
   world_ = std::make_unique<sandbox::World>(options);
@@ -103,6 +117,7 @@ void MemoryBackend::new_world() {
   server.load_crds(std::filesystem::path(options_.sources) / "crds");
   server.load_metallb_crds();
   for (const auto* ns : {"default", "metallb-system", "metallb-iad-system"}) put_namespace(ns, k_original);
+  world_->on_write([this](const sandbox::AuditEntry& entry) { count_down(entry); });
   workloads_ = std::make_unique<sandbox::Workloads>(server, world_->reactor());
   server.set_authorizer([this](const sandbox::Access& access) {
     if (is_allowed(access)) return true;
@@ -255,8 +270,20 @@ base::Result<void> MemoryBackend::start(Process process) {
   return base::fail(why);
 }
 
+void MemoryBackend::kill_after(Process process, std::size_t writes) {
+  doomed_ = to_string(process);
+  writes_left_ = writes;
+}
+
+// The answer is still on its way: whoever wrote never hears of it.
+void MemoryBackend::count_down(const sandbox::AuditEntry& entry) {
+  if (writes_left_ == 0 || entry.access.user != doomed_ || !record_of(entry).counts()) return;
+  if (--writes_left_ == 0) world_->crash(doomed_);
+}
+
 base::Result<void> MemoryBackend::stop(Process process, bool kill) {
   const std::string name(to_string(process));
+  if (name == doomed_) writes_left_ = 0;
   if (!running(process)) return {};
   if (process == Process::metallb && webhook_ != nullptr) webhook_->set_down(true);
   auto* actor = dynamic_cast<ControllerProcess*>(world_->actor(name));
@@ -302,13 +329,7 @@ std::size_t MemoryBackend::position() { return world_->audit().size(); }
 std::vector<WriteRecord> MemoryBackend::writes(std::size_t from) {
   std::vector<WriteRecord> out;
   const auto& all = world_->audit();
-  for (std::size_t i = from; i < all.size(); ++i) {
-    const auto& access = all[i].access;
-    const std::size_t slash = access.resource.find('/');
-    out.push_back({access.user, access.verb, access.resource.substr(0, slash),
-                   slash == std::string::npos ? "" : access.resource.substr(slash + 1), access.ns, access.name,
-                   all[i].code, all[i].changed});
-  }
+  for (std::size_t i = from; i < all.size(); ++i) out.push_back(record_of(all[i]));
   return out;
 }
 

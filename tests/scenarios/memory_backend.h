@@ -43,6 +43,7 @@ class MemoryBackend : public Backend {
   base::Result<void> start_refused(Process process, const std::string& words) override;
   base::Result<void> drain(Process process) override;
   base::Result<void> stop(Process process, bool kill) override;
+  void kill_after(Process process, std::size_t writes) override;
   std::size_t position() override;
   std::vector<WriteRecord> writes(std::size_t from) override;
   std::vector<std::string> take_breaches() override;
@@ -59,6 +60,7 @@ class MemoryBackend : public Backend {
   void install_metallb();
   void new_world();
   base::Result<void> grant(bool inventory);
+  void count_down(const sandbox::AuditEntry& entry);
 
   MemoryOptions options_;
   metallb::Options driver_options_;
@@ -69,6 +71,8 @@ class MemoryBackend : public Backend {
   std::unique_ptr<sandbox::Workloads> workloads_;  // endpoints of Services that have a selector
   std::set<Process> started_;                      // once in this world
   int drains_ = 0;
+  std::string doomed_;           // the process that is killed …
+  std::size_t writes_left_ = 0;  // … after so many more writes; 0: none is
   std::vector<std::string> breaches_;
 };
 

@@ -173,6 +173,7 @@ base::Result<void> RealBackend::begin(const std::string&) {
     if (entry.path().extension() == ".log") log_start_[entry.path()] = fs::file_size(entry.path());
   }
   (void)take_breaches();
+  trap_.reset();
   return {};
 }
 

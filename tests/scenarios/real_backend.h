@@ -11,6 +11,7 @@
 #include "scenarios/backend.h"
 #include "scenarios/child.h"
 #include "scenarios/http.h"
+#include "scenarios/write_trap.h"
 
 namespace scenarios {
 
@@ -49,6 +50,7 @@ class RealBackend : public Backend {
   base::Result<void> start_refused(Process process, const std::string& words) override;
   base::Result<void> drain(Process process) override;
   base::Result<void> stop(Process process, bool kill) override;
+  void kill_after(Process process, std::size_t writes) override;
   std::size_t position() override;
   std::vector<WriteRecord> writes(std::size_t from) override;
   std::vector<std::string> take_breaches() override;
@@ -81,6 +83,7 @@ class RealBackend : public Backend {
   std::unique_ptr<Child> sandbox_;  // first: the others need it to the end
   std::unique_ptr<Child> sandbox_metallb_;
   std::map<Process, std::unique_ptr<Child>> children_;
+  std::unique_ptr<WriteTrap> trap_;  // after the children: ends before they are waited for
   bool metallb_running_ = false;
   std::vector<std::string> breaches_;
   std::map<std::string, std::uint64_t> log_start_;  // sizes of the logs when the scenario began

@@ -203,12 +203,20 @@ base::Result<void> RealBackend::drain(Process process) {
   return run_to_end(argv, log_of(process));
 }
 
+void RealBackend::kill_after(Process process, std::size_t writes) {
+  trap_.reset();
+  if (writes == 0 || !running(process)) return;
+  trap_ = std::make_unique<WriteTrap>(options_.plane + "/audit.log", std::string(to_string(process)), writes,
+                                      children_.at(process)->pid());
+}
+
 base::Result<void> RealBackend::stop(Process process, bool kill) {
-  if (!running(process)) return {};
   if (process == Process::metallb) {
-    metallb_running_ = false;
-    return kill_metallb();
+    if (std::exchange(metallb_running_, false)) return kill_metallb();
+    return {};
   }
+  if (!children_.contains(process)) return {};
+  trap_.reset();
   auto& child = children_.at(process);
   bool clean = true;
   if (kill) {

@@ -76,7 +76,7 @@ void Run::run_one(const std::string& verb, const json::object& argument) {
       {"stop", &Run::stop},       {"kill", &Run::kill},           {"restart", &Run::restart}, {"mark", &Run::mark},
       {"writes", &Run::writes},   {"repeat", &Run::repeat},       {"store", &Run::store},     {"equal", &Run::equal},
       {"shown", &Run::shown},     {"meanwhile", &Run::meanwhile}, {"backup", &Run::backup},   {"wipe", &Run::wipe},
-      {"restore", &Run::restore}, {"drain", &Run::drain},
+      {"restore", &Run::restore}, {"drain", &Run::drain},         {"cut", &Run::cut},
   };
   const auto handler = handlers.find(verb);
   if (handler == handlers.end()) fail("no such operation");
@@ -126,7 +126,7 @@ void Run::settle(const json::object& argument) {
   for (std::size_t seen = backend_.position(); backend_.now() - since < quiet; pass(k_poll)) {
     if (backend_.now() > limit) fail(fmt::format("does not settle:\n{}", listed(backend_.writes(seen), {})));
     const auto fresh = backend_.writes(seen);
-    if (std::ranges::any_of(fresh, counts)) since = backend_.now();
+    if (std::ranges::any_of(fresh, &WriteRecord::counts)) since = backend_.now();
     seen += fresh.size();
   }
   if (const auto problems = backend_.check_settled(); !problems.empty()) {
@@ -137,6 +137,7 @@ void Run::settle(const json::object& argument) {
 void Run::pass(base::Duration time) {
   go_on_meanwhile();
   backend_.let_pass(time);
+  revive();
   check_watchers();
   review_shown(false);
 }

@@ -131,10 +131,6 @@ void Run::check_watchers() {
   }
 }
 
-bool Run::counts(const WriteRecord& record) {
-  return record.plural != "events" && record.plural != "leases" && record.changed;
-}
-
 std::string Run::listed(const std::vector<WriteRecord>& records, std::string_view user) {
   std::string out;
   for (const auto& record : records) {
@@ -170,8 +166,8 @@ void Run::writes(const json::object& argument) {
 }
 
 void Run::compare(const std::vector<WriteRecord>& records, std::string_view user, std::size_t wanted, bool at_most) {
-  const auto written = static_cast<std::size_t>(
-      std::ranges::count_if(records, [&](const WriteRecord& record) { return record.user == user && counts(record); }));
+  const auto written = static_cast<std::size_t>(std::ranges::count_if(
+      records, [&](const WriteRecord& record) { return record.user == user && record.counts(); }));
   if (at_most ? written <= wanted : written == wanted) return;
   fail(fmt::format("{} wrote {} times, not {}{}:\n{}", user, written, at_most ? "at most " : "", wanted,
                    listed(records, user)));

@@ -5,6 +5,7 @@
 #include <boost/json/object.hpp>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -120,7 +121,9 @@ class Run {
   void review_shown(bool at_once);
   void meanwhile(const json::object& argument);
   void go_on_meanwhile();
-  static bool counts(const WriteRecord& record);
+  // --- killed between any two writes (run_cut.cc)
+  void cut(const json::object& argument);
+  void revive();
   static std::string listed(const std::vector<WriteRecord>& records, std::string_view user);
   void mark(const json::object& argument);
   // {since: mark, core: 5, driver: 3} exactly; {most: {driver: 6}} at most; {of: [services]} on these resources only.
@@ -139,6 +142,7 @@ class Run {
   std::vector<Shown> shown_;
   json::array meanwhile_;
   bool in_meanwhile_ = false;
+  std::optional<Process> doomed_;  // by `cut`, and not killed yet
 };
 
 }  // namespace scenarios
