@@ -27,10 +27,22 @@ struct Options {
   bool list = false;
 };
 
+// Named by a filter, if there are such, and by none that begins with "!".
 bool wanted(const scenarios::Scenario& scenario, const std::vector<std::string>& filters) {
-  return filters.empty() || std::ranges::any_of(filters, [&](const std::string& filter) {
-           return scenario.name.find(filter) != std::string::npos || scenario.where.find(filter) != std::string::npos;
-         });
+  const auto named = [&](std::string_view text) {
+    return scenario.name.contains(text) || scenario.where.contains(text);
+  };
+  bool any = false;
+  bool chosen = false;
+  for (const std::string_view filter : filters) {
+    if (filter.starts_with('!')) {
+      if (named(filter.substr(1))) return false;
+    } else {
+      any = true;
+      chosen = chosen || named(filter);
+    }
+  }
+  return chosen || !any;
 }
 
 // Scenarios that need the same processes run after one another, so that these are seldom restarted.
@@ -78,7 +90,8 @@ int main(int argc, char** argv) {
   Options options;
   scenarios::add_options(app, options.backend);
   app.add_option("paths", options.paths, "files, or folders of files; default tests/scenarios");
-  app.add_option("--filter", options.filters, "only scenarios whose name or file contains this; may be repeated");
+  app.add_option("--filter", options.filters,
+                 "only scenarios whose name or file contains this, with ! before it only others; may be repeated");
   app.add_flag("--restart-between", options.run.restart_between,
                "kill and restart both controllers before every operation; events are then not looked for");
   app.add_option("--bind", options.bindings,
