@@ -21,10 +21,12 @@ json::object document_of(const Session& session, const ClaimOptions& options, co
           {"spec", std::move(spec)}};
 }
 
-// Of "203.0.113.7" the name of its object; of a name itself.
-std::string object_named(const std::string& text) {
-  const auto address = base::IpAddress::parse(text);
-  return address ? base::object_name(*address) : text;
+// The name of the object that is meant by a name or an address: of an address without one, the name it would have.
+std::string object_meant(const Session& session, const std::string& text) {
+  const auto ip = base::IpAddress::parse(text);
+  if (!ip) return text;
+  const auto address = address_for(session, *ip);
+  return address && *address ? (*address)->name : base::object_name(*ip);
 }
 
 // Why no object can have what is meant by --address or --class as its name; "" if one can.
@@ -112,20 +114,21 @@ std::string fate(const Session& session, const Reported& reported) {
 
 // The object of an address or of a name; after a failure the message is printed.
 std::optional<Address> need_address(const Session& session, const std::string& text) {
-  auto object = session.get(address_kind, {}, object_named(text));
-  const auto address = base::IpAddress::parse(text);
-  if (!object && object.error().is_not_found() && address) {
-    // Administrators may have given it another name.
-    const auto items = session.list(address_kind, {}, {{"fieldSelector", "spec.address=" + address->to_string()}});
-    if (items && !items->empty()) return address_of(items->front());
+  std::expected<std::optional<Address>, kube::ApiError> address;
+  if (const auto ip = base::IpAddress::parse(text)) {
+    address = address_for(session, *ip);
+  } else if (const auto object = session.get(address_kind, {}, text)) {
+    address = address_of(*object);
+  } else if (!object.error().is_not_found()) {
+    address = std::unexpected(object.error());
   }
-  if (object) return address_of(*object);
-  if (object.error().is_not_found()) {
+  if (!address) {
+    session.fail(address.error());
+    return std::nullopt;
+  }
+  if (!*address)
     session.fail(fmt::format("no IPAddress object for {}: nobody has claimed or set aside that address", text));
-  } else {
-    session.fail(object.error());
-  }
-  return std::nullopt;
+  return *address;
 }
 
 }  // namespace
@@ -139,7 +142,7 @@ int claim(const Session& session, const ClaimOptions& options) {
     if (const std::string why = impossible("--class", options.class_name); !why.empty())
       return session.fail(why, k_usage);
   }
-  const std::string address_name = options.address.empty() ? std::string() : object_named(options.address);
+  const std::string address_name = options.address.empty() ? std::string() : object_meant(session, options.address);
   const auto created = session.create(claim_kind, session.ns, document_of(session, options, address_name));
   if (created) {
     session.out << fmt::format("{} created\n", display_name(claim_kind, options.name));

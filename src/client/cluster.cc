@@ -190,6 +190,25 @@ std::vector<Service> services_of(const Session& session, std::string_view claim)
   return services;
 }
 
+std::expected<std::optional<Address>, kube::ApiError> address_for(const Session& session, const base::IpAddress& ip) {
+  std::vector<Address> found;
+  const auto take = [&](const json::object& object) {
+    Address address = address_of(object);
+    if (base::IpAddress::parse(address.text) == ip) found.push_back(std::move(address));
+  };
+  const auto usual = session.get(address_kind, {}, base::object_name(ip));
+  if (!usual && !usual.error().is_not_found()) return std::unexpected(usual.error());
+  if (usual) take(*usual);
+  // Administrators may have given it another name.
+  const auto others = session.list(address_kind, {}, {{"fieldSelector", "spec.address=" + ip.to_string()}});
+  if (!others && found.empty()) return std::unexpected(others.error());
+  if (others) std::ranges::for_each(*others, take);
+  if (found.empty()) return std::nullopt;
+  const auto counts = [](const Address& address) { return address.reason != "DuplicateAddress"; };
+  const auto chosen = std::ranges::find_if(found, counts);
+  return chosen == found.end() ? found.front() : *chosen;
+}
+
 std::map<std::string, std::string> service_warnings(const Session& session, const std::string& ns,
                                                     std::string_view name) {
   std::string selector = "involvedObject.kind=Service";

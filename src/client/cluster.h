@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <map>
 #include <optional>
 #include <string>
@@ -79,6 +80,10 @@ std::vector<std::string> servable(const Claim& claim, const Service& service);
 // Reads one; after a failure the message is printed, with what there is instead when it is not found.
 std::optional<Claim> need_claim(const Session& session, std::string_view name);
 std::optional<Service> need_service(const Session& session, std::string_view name);
+
+// The object that stands for an address, by whatever name: of several the one that is no duplicate. nullopt: there is
+// none.
+std::expected<std::optional<Address>, kube::ApiError> address_for(const Session& session, const base::IpAddress& ip);
 
 // Services of the namespace that name the claim; nothing where Services may not be listed.
 std::vector<Service> services_of(const Session& session, std::string_view claim);

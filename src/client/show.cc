@@ -46,6 +46,16 @@ std::string attachment(const Claim& claim, const ServicesByClaim& services, cons
   return out;
 }
 
+// Services wait for what they name, be it never there: a slip of the pen, or a claim of another namespace.
+void tell_of_nobodys(const Session& session, const std::vector<Claim>& claims, const ServicesByClaim& services) {
+  for (const auto& [named, service] : services) {
+    const auto is_it = [&](const Claim& claim) { return claim.ns == named.first && claim.name == named.second; };
+    if (std::ranges::any_of(claims, is_it)) continue;
+    session.err << fmt::format("Service {}/{} waits for claim {}, and there is none in its namespace.\n", service.ns,
+                               service.name, harmless(named.second));
+  }
+}
+
 void describe_claim(const Session& session, const Claim& claim, const ServicesByClaim& services) {
   const std::string attached = attachment(claim, services, service_warnings(session, claim.ns));
   session.out << fmt::format("Claim:      {}/{}, {}\n", claim.ns, claim.name, claim.phase);
@@ -162,15 +172,16 @@ int list(const Session& session) {
   const std::string place = session.all_namespaces ? std::string() : session.ns;
   const auto items = session.list(claim_kind, place);
   if (!items) return session.fail(items.error());
-  if (items->empty()) {
-    session.err << (place.empty() ? "No claims found\n" : fmt::format("No claims found in {} namespace.\n", place));
-    return k_done;
-  }
   bool known = false;
   const auto services = services_by_claim(session, place, known);
-  const Warnings warnings = service_warnings(session, place);
   std::vector<Claim> claims;
   for (const json::object& item : *items) claims.push_back(claim_of(item));
+  if (claims.empty()) {
+    session.err << (place.empty() ? "No claims found\n" : fmt::format("No claims found in {} namespace.\n", place));
+    tell_of_nobodys(session, claims, services);
+    return k_done;
+  }
+  const Warnings warnings = service_warnings(session, place);
   const bool reasons = std::ranges::any_of(claims, [](const Claim& claim) { return !claim.reason.empty(); });
   Table::Row header{"CLAIM", "PHASE", "CLASS", "ADDRESS", "SERVICE", "AGE"};
   if (reasons) header.emplace_back("REASON");
@@ -188,6 +199,7 @@ int list(const Session& session) {
     table.add(std::move(row));
   }
   table.print(session.out);
+  tell_of_nobodys(session, claims, services);
   if (!known) session.err << "You may not list Services, so it cannot be told which claims are attached.\n";
   return k_done;
 }
@@ -197,23 +209,13 @@ int who(const Session& session, const std::string& text) {
   if (!wanted) {
     return session.fail(fmt::format("\"{}\" is no IP address such as 203.0.113.7 or 2001:db8::7", text), k_usage);
   }
-  auto object = session.get(address_kind, {}, base::object_name(*wanted));
-  if (!object && !object.error().is_not_found()) {
-    return object.error().is_forbidden() ? who_by_claims(session, *wanted, object.error())
-                                         : session.fail(object.error());
+  const auto address = address_for(session, *wanted);
+  if (!address) {
+    return address.error().is_forbidden() ? who_by_claims(session, *wanted, address.error())
+                                          : session.fail(address.error());
   }
-  if (object && base::IpAddress::parse(text_at(*object, {"spec", "address"})) != wanted)
-    object = std::unexpected(kube::ApiError{});
-  if (!object) {
-    // Administrators may have given its object another name.
-    auto items = session.list(address_kind, {}, {{"fieldSelector", "spec.address=" + wanted->to_string()}});
-    if (!items)
-      return items.error().is_forbidden() ? who_by_claims(session, *wanted, items.error())
-                                          : session.fail(items.error());
-    if (!items->empty()) object = std::move(items->front());
-  }
-  if (object) {
-    describe_address(session, address_of(*object));
+  if (*address) {
+    describe_address(session, **address);
     return k_done;
   }
   if (const std::string user = user_of(session, *wanted); !user.empty()) {

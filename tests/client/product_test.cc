@@ -291,6 +291,34 @@ TEST_F(ProductTest, WhoTellsAllToThoseWhoMayKnow) {
   EXPECT_THAT(text.err, HasSubstr("\"web\" is no IP address"));
 }
 
+TEST_F(ProductTest, AnAddressIsFoundByItsAddressWhateverTheNameOfItsObject) {
+  world.have_class();
+  const auto have = [&](std::string_view name) {
+    world.have(
+        fmt::format("apiVersion: local.sdn.cozystack.io/v1alpha1\nkind: IPAddress\nmetadata: {{name: {}}}\n"
+                    "spec: {{address: 203.0.113.3, className: public, source: {{fromClass: {{}}}}}}\n",
+                    name));
+    world.let_pass(std::chrono::seconds(2));
+  };
+  have("vip");
+  have("dup");
+  EXPECT_THAT(world.ok("who 203.0.113.3"), HasSubstr("Object:     vip"));
+  EXPECT_THAT(world.ok("claim web --address 203.0.113.3"), HasSubstr("claim web has 203.0.113.3"));
+  EXPECT_THAT(world.ok("get ipclaim web -o jsonpath={.spec.addressName}"), HasSubstr("vip"));
+  EXPECT_THAT(world.run("recycle 203.0.113.3").err, HasSubstr("belongs to default/web"));
+}
+
+TEST_F(ProductTest, ListTellsOfServicesThatNameNoClaimThereIs) {
+  world.have_class();
+  world.have_service("blue");
+  world.ok("annotate service blue local.sdn.cozystack.io/ip-address-claim=typo");
+  const std::string words = "Service default/blue waits for claim typo, and there is none in its namespace.\n";
+  EXPECT_EQ(world.run("list").err, "No claims found in default namespace.\n" + words);
+  world.ok("claim web");
+  EXPECT_EQ(world.run("list").err, words);
+  EXPECT_EQ(world.run("list -A").err, words);
+}
+
 TEST_F(ProductTest, ListSaysWhyAServiceWaits) {
   world.have_class();
   world.have_service("web");
