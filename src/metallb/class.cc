@@ -159,12 +159,11 @@ void serve_absent(ClassPass& pass) {
 // --- a class of ours ---
 
 api::Saying judge_parameters(const ClassPass& pass, const std::optional<Overlap>& overlap) {
-  constexpr std::string_view stays = "; what was rendered before stays as it is";
+  const std::string stays = pass.pool == nullptr ? "" : "; what was rendered before stays as it is";
   if (!*pass.parsed)
-    return {k_parameters_valid, "False", reason::parameters_invalid,
-            join_sentences(pass.parsed->error()) + std::string(stays)};
+    return {k_parameters_valid, "False", reason::parameters_invalid, join_sentences(pass.parsed->error()) + stays};
   if (overlap && overlap->ours_to_solve)
-    return {k_parameters_valid, "False", reason::overlap, overlap->message + std::string(stays)};
+    return {k_parameters_valid, "False", reason::overlap, overlap->message + stays};
   const std::string notes = join_sentences((*pass.parsed)->notes);
   return {k_parameters_valid, "True", reason::parameters_valid,
           notes.empty() ? "all parameters are understood" : notes};

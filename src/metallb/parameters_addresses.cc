@@ -31,8 +31,9 @@ bool all_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-std::string range_text(const IpRange& range) {
-  return fmt::format("{}-{}", range.first.to_string(), range.last.to_string());
+std::string range_text(const IpAddress& one, const IpAddress& other) {
+  const auto& [first, last] = std::minmax(one, other);
+  return fmt::format("{}-{}", first.to_string(), last.to_string());
 }
 
 // One address, or what is wrong with it.
@@ -54,13 +55,15 @@ base::Result<IpRange> read_first_last(std::string_view text, std::size_t dash) {
   const auto first = read_address(first_text);
   if (!first) return std::unexpected(first.error());
   const std::string::size_type dot = first_text.rfind('.');
-  if (all_digits(last_text) && dot != std::string_view::npos)
-    return base::fail(fmt::format("ends in {}, which is not an address: write {}-{}{}", last_text, first_text,
-                                  first_text.substr(0, dot + 1), last_text));
+  if (all_digits(last_text) && dot != std::string_view::npos) {
+    const auto meant = IpAddress::parse(fmt::format("{}{}", first_text.substr(0, dot + 1), last_text));
+    const std::string remedy = !meant ? std::string(k_forms) : "write " + range_text(*first, *meant);
+    return base::fail(fmt::format("ends in {}, which is not an address: {}", last_text, remedy));
+  }
   const auto last = read_address(last_text);
   if (!last) return std::unexpected(last.error());
   if (first->family() != last->family()) return base::fail("mixes IPv4 and IPv6: write one entry for each family");
-  if (*last < *first) return base::fail(fmt::format("is reversed: write {}", range_text({*last, *first})));
+  if (*last < *first) return base::fail(fmt::format("is reversed: write {}", range_text(*last, *first)));
   return IpRange{*first, *last};
 }
 

@@ -270,6 +270,10 @@ std::vector<Refused> refused_rows() {
 
       // Ranges.
       {"Reversed", R"({"addresses":["10.0.0.9-10.0.0.1"]})", {{"addresses[0]", "is reversed", "10.0.0.1-10.0.0.9"}}},
+      {"ReversedAndShort",
+       R"({"addresses":["10.0.0.9-1"]})",
+       {{"addresses[0]", "ends in 1, which is not an address: write 10.0.0.1-10.0.0.9"}}},
+      {"ShortAndNoAddress", R"({"addresses":["10.0.0.9-300"]})", {{"addresses[0]", "ends in 300", "write a network"}}},
       {"ReversedV6", R"({"addresses":["2001:db8::9-2001:db8::1"]})", {{"addresses[0]", "2001:db8::1-2001:db8::9"}}},
       {"MixedFamilies", R"({"addresses":["10.0.0.1-2001:db8::1"]})", {{"addresses[0]", "mixes IPv4 and IPv6"}}},
       {"MixedFamiliesTurned", R"({"addresses":["2001:db8::1-10.0.0.1"]})", {{"addresses[0]", "mixes IPv4 and IPv6"}}},
