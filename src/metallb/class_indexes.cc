@@ -9,23 +9,13 @@
 #include "metallb/class.h"
 #include "metallb/class_pass.h"
 #include "metallb/overlap_index.h"
+#include "metallb/placeholder.h"
 #include "metallb/rendering.h"
 
 namespace metallb {
 namespace {
 
 using Entries = std::vector<kube::IndexEntry>;
-
-bool is_ours(const api::Service& service, const std::vector<std::string>& namespaces) {
-  return std::ranges::find(namespaces, service.meta.ns) != namespaces.end() &&
-         service.meta.labels.get(api::metallb::placeholder) == "true";
-}
-
-// The current key wins if present at all, even when empty.
-std::string_view pool_named_by(const api::Service& service) {
-  const std::string* pool = service.meta.annotations.find(api::metallb::pool);
-  return pool != nullptr ? std::string_view(*pool) : service.meta.annotations.get(api::metallb::old_pool);
-}
 
 void ledger_entries(const kube::Object& object, Entries& entries) {
   const auto& address = static_cast<const api::IPAddress&>(object);
@@ -92,8 +82,8 @@ kube::IndexSpec placeholder_pool_index(const ClassSettings& settings) {
     const auto& service = static_cast<const api::Service&>(object);
     // A restored Service too keeps what MetalLB gave it, before its address is in the ledger again (contract §9.5).
     const bool is_restored = is_copy(service) && service.meta.annotations.get(api::metallb::pinned) == "true";
-    if (!is_ours(service, namespaces) && !is_restored) return;
-    const std::string_view pool = pool_named_by(service);
+    if (!is_placeholder(service, namespaces) && !is_restored) return;
+    const std::string_view pool = pool_of(service);
     out.push_back({placeholder_bucket(pool), service.meta.name});
     for (const std::string& text : service.ingress) {
       if (const auto ip = base::IpAddress::parse(text))
@@ -108,7 +98,7 @@ kube::IndexSpec served_index(const ClassSettings& settings) {
     const auto& service = static_cast<const api::Service&>(object);
     if (service.type != "LoadBalancer" || service.ingress.empty()) return;
     if (service.loadBalancerClass.value_or("") != settings.load_balancer_class) return;
-    if (!is_ours(service, settings.placeholder_namespaces)) out.push_back({"", ""});
+    if (!is_placeholder(service, settings.placeholder_namespaces)) out.push_back({"", ""});
   };
   return {std::string(k_served_index), entries};
 }
@@ -118,7 +108,7 @@ kube::IndexSpec strangers_index(const ClassSettings& settings) {
     const auto& service = static_cast<const api::Service&>(object);
     if (service.type != "LoadBalancer" || service.ingress.empty()) return;
     if (service.loadBalancerClass.value_or("") != settings.load_balancer_class) return;
-    if (is_ours(service, settings.placeholder_namespaces) || carries_our_keys(service)) return;
+    if (is_placeholder(service, settings.placeholder_namespaces) || carries_our_keys(service)) return;
     out.push_back({std::string(service.meta.annotations.get(api::metallb::allocated_from)), service.meta.name});
   };
   return {std::string(k_strangers_index), entries};

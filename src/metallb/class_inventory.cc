@@ -41,9 +41,9 @@ class Summary {
   using State = InventoryEntry::State;
 
   Summary(kube::View& view, std::string_view class_name) {
-    view.each_fact(inventory_bucket(class_name), [&](std::string_view service, const kube::FactBucket::Value& fact) {
+    view.each_fact(inventory_bucket(class_name), [&](std::string_view order, const kube::FactBucket::Value& fact) {
       const InventoryEntry entry = InventoryEntry::parse(fact.value);
-      tally(entry.state).add(service, entry);
+      tally(entry.state).add(service_in_order(order), entry);
       return true;
     });
   }

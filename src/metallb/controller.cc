@@ -26,10 +26,7 @@ namespace {
 using Keys = std::vector<kube::Key>;
 
 ClassSettings class_settings(const Options& options) {
-  ClassSettings settings{options.metallb_namespace, {options.placeholder_namespace}, options.load_balancer_class};
-  const std::vector<std::string>& former = options.former_placeholder_namespaces;
-  settings.placeholder_namespaces.insert(settings.placeholder_namespaces.end(), former.begin(), former.end());
-  return settings;
+  return {options.metallb_namespace, placeholder_namespaces(options), options.load_balancer_class};
 }
 
 kube::WatchSpec watch_classes(const Context& context) {

@@ -164,8 +164,9 @@ bool is_given_back(const std::vector<const api::IPAddress*>& associated, const a
 }
 
 bool may_be_stranger(const Options& options, const api::Service& service) {
-  return service.meta.ns != options.placeholder_namespace && is_served_by_metallb(options, service) &&
-         !service.ingress.empty() && !carries_our_keys(service) && pool_of(service) != api::metallb::awaiting_pool &&
+  return service.meta.ns != options.placeholder_namespace && !is_placeholder(service, options) &&
+         is_served_by_metallb(options, service) && !service.ingress.empty() && !carries_our_keys(service) &&
+         pool_of(service) != api::metallb::awaiting_pool &&
          service.meta.annotations.get(api::metallb::allocated_from).starts_with(k_pool_prefix);
 }
 
@@ -208,6 +209,12 @@ InventoryEntry InventoryEntry::parse(std::string_view text) {
 }
 
 std::string inventory_bucket(std::string_view class_name) { return "inventory/" + std::string(class_name); }
+std::string inventory_order(std::string_view ns, std::string_view service, std::string_view address) {
+  return address.empty() ? slash(ns, service) : slash(slash(ns, service), address);
+}
+std::string_view service_in_order(std::string_view order) {
+  return order.substr(0, order.find('/', order.find('/') + 1));
+}
 std::string inventory_summary_bucket(std::string_view class_name) {
   return "inventory-summary/" + std::string(class_name);
 }

@@ -60,8 +60,8 @@ const api::Service* keeper_of(kube::View& view, const Options& options, const ap
 // Of addresses that are associated with it, one is being given back to the Service with all that it carries.
 bool is_given_back(const std::vector<const api::IPAddress*>& associated, const api::Service& service);
 
-// The class whose pool the addresses of a Service are from, "" if none: a Service of MetalLB's class, in no namespace
-// of ours, with nothing of ours on it, and not about to lose them.
+// The class whose pool the addresses of a Service are from, "" if none: a Service of MetalLB's class that is no
+// placeholder, here or in a former namespace, with nothing of ours on it, and not about to lose them.
 std::string class_of_stranger(kube::View& view, const Options& options, const api::Service& service);
 // Whether a Service may be one, by what it carries.
 bool may_be_stranger(const Options& options, const api::Service& service);
@@ -78,7 +78,8 @@ struct Survey {
 Survey survey(kube::View& view, const Context& context, const api::Service& service, const ServedClass& cls,
               const std::vector<const api::IPAddress*>& own = {});
 
-// What the key of a Service says to its class, in the order of namespace and name. Kept in facts.
+// What the key of a Service says to its class, in the order of namespace and name, of the Service as it is and of each
+// that had the name and an address before. Kept in facts.
 struct InventoryEntry {
   enum class State : std::uint8_t { planned, refused, adopting, adopted, reverting, kept };
   State state = State::planned;
@@ -89,6 +90,10 @@ struct InventoryEntry {
   static InventoryEntry parse(std::string_view text);
 };
 std::string inventory_bucket(std::string_view class_name);
+// `address`: the first of the address objects it is about; "" for a Service that is not on its way.
+std::string inventory_order(std::string_view ns, std::string_view service, std::string_view address);
+// "ns/service" again.
+std::string_view service_in_order(std::string_view order);
 // The reader of these: one key for each class says in a fact what they come to, and its class says it on.
 inline constexpr std::string_view k_inventory_summary_reconciler = "inventory-summary";
 std::string inventory_summary_bucket(std::string_view class_name);

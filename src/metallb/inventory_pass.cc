@@ -15,6 +15,7 @@
 #include "metallb/eligibility.h"
 #include "metallb/indexes.h"
 #include "metallb/inventory.h"
+#include "metallb/inventory_groups.h"
 #include "metallb/ledger.h"
 #include "metallb/placeholder.h"
 #include "metallb/reasons.h"
@@ -28,13 +29,10 @@ namespace json = boost::json;
 using Addresses = std::vector<const api::IPAddress*>;
 using Entry = InventoryEntry::State;
 
-// The address objects that were made because of one Service.
-struct Group {
-  std::string uid;
-  Addresses addresses;
-  Adoption record;                        // of the first; the state of whichever is furthest from Adopted
-  const api::Service* service = nullptr;  // if it is still that one
-};
+// Of one Service: so often it is adopted anew, whoever takes what it was given.
+constexpr std::string_view k_adopting = "adopting";
+constexpr int k_adoptions = 5;
+constexpr base::Duration k_adoption_pace = std::chrono::seconds(10);
 
 class InventoryPass {
  public:
@@ -42,26 +40,22 @@ class InventoryPass {
       : context_(context), view_(view), key_(key), service_(view.get<api::Service>(key.ns, key.name)) {}
 
   kube::Plan run() {
-    const std::vector<Group> groups = find_groups();
+    const std::vector<Group> groups = find_groups(view_, key_, service_);
     bool engaged = false;  // the Service as it is, is on its way
     for (const Group& group : groups) {
       engaged = engaged || (group.service != nullptr && group.record.state != Adoption::State::adopted);
       // What a backup tool made again is its claim's (contract §9), and its Service is another one by now.
       if (std::ranges::any_of(group.addresses, [](const auto* a) { return api::is_copy(a->meta); })) continue;
-      cls_ = served_class(view_, context_, group.addresses.front()->className);
-      if (group.record.state == Adoption::State::reverting) {
-        give_back(group);
-      } else if (group.record.state == Adoption::State::adopting) {
-        adopt(group);
-      } else if (mode() == Inventory::revert) {
-        revert(group);
-      } else if (mode() != Inventory::off) {
-        note(Entry::adopted, group);
-      }
+      look_at(group);
+      parts_.push_back(std::exchange(plan_, {}));
     }
-    if (service_ != nullptr && !engaged) look_at_stranger();
-    plan_.forget = service_ == nullptr && groups.empty();
-    return std::move(plan_);
+    if (service_ != nullptr && !engaged) {
+      look_at_stranger();
+      parts_.push_back(std::exchange(plan_, {}));
+    }
+    kube::Plan plan = one_at_a_time(std::move(parts_), view_.failures());
+    plan.forget = service_ == nullptr && groups.empty();
+    return plan;
   }
 
  private:
@@ -70,26 +64,20 @@ class InventoryPass {
   static const kube::Resource& services() { return api::Service::kind().resource; }
 
   Inventory mode() const { return cls_.valid() ? cls_.parameters().inventory : Inventory::off; }
-  bool may_adopt() const { return mode() == Inventory::adopt && context_.options.inventory; }
-
-  std::vector<Group> find_groups() {
-    std::vector<Group> groups;
-    view_.each<api::IPAddress>(k_inventory_index, slash(key_.ns, key_.name), [&](const api::IPAddress& address) {
-      Adoption record = *adoption_of(address);
-      auto group = std::ranges::find(groups, record.uid, &Group::uid);
-      if (group == groups.end()) {
-        groups.push_back({.uid = record.uid, .addresses = {}, .record = record});
-        group = groups.end() - 1;
-        if (service_ != nullptr && service_->meta.uid == record.uid) group->service = service_;
-      }
-      group->addresses.push_back(&address);
-      // Before Adopted comes Adopting, and what is Reverting on one address is so on all.
-      if (record.state == Adoption::State::reverting || group->record.state == Adoption::State::adopted)
-        group->record.state = record.state;
-      return true;
-    });
-    return groups;
+  void look_at(const Group& group) {
+    cls_ = served_class(view_, context_, group.addresses.front()->className);
+    if (group.record.state == Adoption::State::reverting) {
+      give_back(group);
+    } else if (group.record.state == Adoption::State::adopting) {
+      adopt(group);
+    } else if (mode() == Inventory::revert) {
+      revert(group);
+    } else if (mode() != Inventory::off) {
+      note(Entry::adopted, group);
+    }
   }
+
+  bool may_adopt() const { return mode() == Inventory::adopt && context_.options.inventory; }
 
   // --- a Service with nothing of ours ---
 
@@ -99,23 +87,31 @@ class InventoryPass {
     cls_ = served_class(view_, context_, name);
     if (mode() != Inventory::dry_run && mode() != Inventory::adopt) return;
     const Survey found = survey(view_, context_, *service_, cls_);
-    publish({found.can_be() ? Entry::planned : Entry::refused, pin_text(found.ips), found.why});
+    publish("", {found.can_be() ? Entry::planned : Entry::refused, pin_text(found.ips), found.why});
     if (!may_adopt()) return;
-    if (found.can_be()) return record_missing(found, adoption_for(*service_), {});
+    if (found.can_be()) return begin_to_adopt(found);
     if (!claim_name_of(*service_).empty() || service_->meta.deleting) return;
     plan_.events.push_back({self(), service_->meta.uid, true, std::string(reason::not_adopted), "Adopt",
                             fmt::format("{} is not kept for this Service: {}", pin_text(found.ips), found.why), true});
   }
 
-  void publish(const InventoryEntry& entry) {
+  // Its claim may be deleted, and itself be made again, as often as somebody likes.
+  void begin_to_adopt(const Survey& found) {
+    const base::Duration wait = view_.throttle(k_adopting, k_adoptions, k_adoption_pace);
+    if (wait > base::Duration::zero()) return plan_.then_look_after(wait);
+    record_missing(found, adoption_for(*service_), {});
+    if (!plan_.writes.empty()) plan_.spends.emplace_back(k_adopting);
+  }
+
+  void publish(std::string_view address, const InventoryEntry& entry) {
     const std::string& cls = cls_.object->meta.name;
-    plan_.facts.push_back({inventory_bucket(cls), slash(key_.ns, key_.name), entry.text(),
+    plan_.facts.push_back({inventory_bucket(cls), inventory_order(key_.ns, key_.name, address), entry.text(),
                            kube::Key{std::string(k_inventory_summary_reconciler), "", cls}});
   }
 
   void note(Entry state, const Group& group, std::string why = "") {
     if (!view_.refusal().empty() && why.empty()) why = view_.refusal();
-    if (cls_) publish({state, pin_text(group.addresses), std::move(why)});
+    if (cls_) publish(group.addresses.front()->meta.name, {state, pin_text(group.addresses), std::move(why)});
   }
 
   kube::Ref self() const { return {&services(), service_->meta.ns, service_->meta.name}; }
@@ -151,7 +147,7 @@ class InventoryPass {
     const bool all_count = std::ranges::all_of(
         group.addresses, [&](const auto* address) { return halves.of(value_of(*address)->family()) == address; });
     // Somebody else's, of another kind.
-    if (!all_count && std::ranges::none_of(group.addresses, has_signed_claim)) return withdraw(group);
+    if (!all_count && !group.has_signed_claim()) return withdraw(group);
     if (!is_kept_by_service(group)) return settle_on(group);
     if (mode() == Inventory::revert && context_.options.inventory) return begin_to_revert(group);
     if (claim->meta.deleting || claim->phase != api::phase::bound || !all_count)
@@ -164,10 +160,6 @@ class InventoryPass {
     const auto refusal =
         refusal_by_service(view_, context_, *group.service, group.addresses.front()->className, shown(*group.service));
     note(Entry::adopting, group, refusal ? refusal->note : "");
-  }
-
-  static bool has_signed_claim(const api::IPAddress* address) {
-    return address->claimRef && !address->claimRef->uid.empty();
   }
 
   // It shows them all, and asks for nothing else.
@@ -186,10 +178,7 @@ class InventoryPass {
 
   // Not made yet; or gone, before the Service was told of it.
   void claim_missing(const Group& group, const api::ClaimRef& ref) {
-    if (std::ranges::any_of(group.addresses, has_signed_claim)) {
-      const bool used = std::ranges::any_of(group.addresses, [](const auto* a) { return a->associatedTo.has_value(); });
-      return used ? settle_on(group) : withdraw(group);
-    }
+    if (group.has_signed_claim()) return claim_gone(group);
     if (!may_adopt() || group.service == nullptr || !shows_all(group)) return withdraw(group);
     const Survey found = survey(view_, context_, *group.service, cls_, group.addresses);
     const bool going = std::ranges::any_of(group.addresses, [](const auto* a) { return a->meta.deleting; });
@@ -197,6 +186,12 @@ class InventoryPass {
     note(Entry::adopting, group);
     record_missing(found, group.record, group.addresses);
     if (group.addresses.size() == found.ips.size()) make_claim(group, found);
+  }
+
+  // It has had them: the core's reclaim decides, by their policy.
+  void claim_gone(const Group& group) {
+    if (api::confirm(view_, plan_, group.claims())) return settle_on(group);
+    note(Entry::adopting, group);
   }
 
   // The core must know the addresses before it knows the claim, or it might bind others to it.
@@ -254,13 +249,11 @@ class InventoryPass {
   }
 
   void remove_addresses(const Group& group, const std::string& step) {
-    std::vector<kube::Ref> refs;
     for (const auto* address : group.addresses) {
       if (address->meta.deleting || is_busy(*address)) continue;
-      if (address->claimRef) refs.push_back(api::claim_ref(*address->claimRef));
       plan_.writes.push_back(kube::remove(addresses(), *address, true, step));
     }
-    if (!api::confirm(view_, plan_, refs)) plan_.writes.clear();
+    if (!plan_.writes.empty() && !api::confirm(view_, plan_, group.claims())) plan_.writes.clear();
   }
 
   // --- Reverting ---
@@ -346,9 +339,14 @@ class InventoryPass {
   void remove_ledger(const Group& group) {
     const auto& ref = group.addresses.front()->claimRef;
     const auto* claim = ref ? view_.get<api::IPAddressClaim>(ref->ns, ref->name) : nullptr;
-    if (claim == nullptr || claim->meta.uid != ref->uid) return remove_addresses(group, "revert-address");
+    if (claim == nullptr || !is_generated(*claim, *ref)) return remove_addresses(group, "revert-address");
     if (claim->meta.deleting || !context_.options.inventory || view_.busy(api::ref_of(*claim))) return;
     plan_.writes.push_back(kube::remove(claims(), *claim, true, "revert-claim"));
+  }
+
+  // While the core has not completed the binding, it is known by what the driver made of it.
+  static bool is_generated(const api::IPAddressClaim& claim, const api::ClaimRef& ref) {
+    return ref.uid.empty() ? claim.meta.labels.get(api::metallb::inventory) == "true" : claim.meta.uid == ref.uid;
   }
 
   const Context& context_;
@@ -356,7 +354,8 @@ class InventoryPass {
   const kube::Key& key_;
   const api::Service* service_;
   ServedClass cls_;
-  kube::Plan plan_;
+  kube::Plan plan_;                // of whom is looked at
+  std::vector<kube::Plan> parts_;  // of those before
 };
 
 }  // namespace

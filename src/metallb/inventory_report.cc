@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -71,19 +72,18 @@ base::Result<std::vector<ReportRow>> report_inventory(const Options& options, st
         fmt::format("the parameters of class {} cannot be used: {}", class_name, join_sentences(cls.parsed->error())));
   }
   std::vector<ReportRow> rows;
+  std::set<std::string> on_their_way;  // Services, by uid
   snapshot.store(api::IPAddress::kind()).for_each([&](const kube::ObjectPtr& object) {
     const auto& address = static_cast<const api::IPAddress&>(*object);
     const auto adoption = adoption_of(address);
-    if (adoption && address.className == class_name) rows.push_back(row_of(address, *adoption));
+    if (!adoption || address.className != class_name) return;
+    rows.push_back(row_of(address, *adoption));
+    if (adoption->state != Adoption::State::adopted) on_their_way.insert(adoption->uid);
   });
-  const auto has_row = [&](const kube::Meta& meta) {
-    return std::ranges::any_of(rows,
-                               [&](const ReportRow& row) { return row.ns == meta.ns && row.service == meta.name; });
-  };
   std::vector<ReportRow> strangers;
   snapshot.store(api::Service::kind()).for_each([&](const kube::ObjectPtr& object) {
     const auto& service = static_cast<const api::Service&>(*object);
-    if (class_of_stranger(view, options, service) != class_name || has_row(service.meta)) return;
+    if (class_of_stranger(view, options, service) != class_name || on_their_way.contains(service.meta.uid)) return;
     strangers.push_back(row_of(service, survey(view, context, service, cls)));
   });
   rows.insert(rows.end(), strangers.begin(), strangers.end());

@@ -111,12 +111,7 @@ json::object spec_repair(const api::Service& hold) {
   return spec;
 }
 
-// Where placeholders are trusted.
-std::vector<std::string> namespaces_of(const Options& options) {
-  std::vector<std::string> all{options.placeholder_namespace};
-  all.insert(all.end(), options.former_placeholder_namespaces.begin(), options.former_placeholder_namespaces.end());
-  return all;
-}
+bool is_labelled(const api::Service& service) { return service.meta.labels.get(api::metallb::placeholder) == "true"; }
 
 // Collects what may be a placeholder of one address, each Service once.
 class Candidates {
@@ -214,9 +209,19 @@ bool is_address(const kube::OwnerReference& owner) {
   return owner.kind == "IPAddress" && owner.apiVersion.starts_with(std::string(api::group) + "/");
 }
 
+bool is_placeholder(const api::Service& service, const std::vector<std::string>& trusted) {
+  return is_labelled(service) && std::ranges::find(trusted, service.meta.ns) != trusted.end();
+}
+
 bool is_placeholder(const api::Service& service, const Options& options) {
-  return service.meta.labels.get(api::metallb::placeholder) == "true" &&
-         (service.meta.ns == options.placeholder_namespace || is_left_behind(service, options));
+  return (service.meta.ns == options.placeholder_namespace && is_labelled(service)) ||
+         is_placeholder(service, options.former_placeholder_namespaces);
+}
+
+std::vector<std::string> placeholder_namespaces(const Options& options) {
+  std::vector<std::string> all{options.placeholder_namespace};
+  all.insert(all.end(), options.former_placeholder_namespaces.begin(), options.former_placeholder_namespaces.end());
+  return all;
 }
 
 bool is_left_behind(const api::Service& placeholder, const Options& options) {
@@ -299,7 +304,7 @@ Allocation find_allocation(kube::View& view, const Options& options, const kube:
   for (unsigned place = 1;; ++place) {
     found.name = allocation_name(claim.uid, family, place);
     bool free = true;
-    for (const std::string& ns : namespaces_of(options)) {
+    for (const std::string& ns : placeholder_namespaces(options)) {
       const auto* taken = view.get<api::Service>(ns, found.name);
       if (taken == nullptr) continue;
       free = false;

@@ -24,8 +24,11 @@ boost::json::array placeholder_ports(int port);
 
 // The owner is an IPAddress, of whatever version.
 bool is_address(const kube::OwnerReference& owner);
-// The label, trusted only inside the placeholder namespace and in former ones.
+// The label, trusted only inside the placeholder namespace and in former ones. Whoever looks at Services asks this.
 bool is_placeholder(const api::Service& service, const Options& options);
+bool is_placeholder(const api::Service& service, const std::vector<std::string>& trusted);
+// Where placeholders are trusted: the placeholder namespace first, then the former ones.
+std::vector<std::string> placeholder_namespaces(const Options& options);
 // In a former placeholder namespace.
 bool is_left_behind(const api::Service& placeholder, const Options& options);
 // The object that a placeholder says it holds, by its owner reference; null if it has none.
