@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <boost/json/array.hpp>
+#include <type_traits>
 
 #include "api/names.h"
 #include "metallb/class_pass.h"
 #include "metallb/names.h"
 #include "metallb/overlap_index.h"
+#include "metallb/stray.h"
 
 namespace metallb {
 namespace {
@@ -21,26 +23,35 @@ constexpr base::Duration k_repair_refill = std::chrono::seconds(3);
 constexpr base::Duration k_stubborn_after = std::chrono::seconds(30);
 constexpr base::Duration k_stubborn_refill = std::chrono::minutes(10);
 
-// With how the class is advertised, unless that is not known.
-object marked_metadata(std::string_view ns, const std::string& class_name, const std::string& record) {
+// What is kept on an object for a time when there is nobody else to ask; "" is not.
+struct Records {
+  std::string advertise;  // how the class is to be advertised; "" if that is not known
+  std::string trusted;    // where placeholders are (stray.h); on pools
+};
+
+object marked_metadata(std::string_view ns, const std::string& class_name, const Records& records) {
   object metadata = rendered_metadata(ns, class_name);
-  if (record.empty()) return metadata;
-  object& annotations = metadata["annotations"].is_object() ? metadata["annotations"].get_object()
-                                                            : metadata["annotations"].emplace_object();
-  annotations[api::metallb::advertise] = record;
+  const auto annotate = [&](std::string_view key, const std::string& record) {
+    if (record.empty()) return;
+    object& annotations = metadata["annotations"].is_object() ? metadata["annotations"].get_object()
+                                                              : metadata["annotations"].emplace_object();
+    annotations[key] = record;
+  };
+  annotate(api::metallb::advertise, records.advertise);
+  annotate(k_trusted_annotation, records.trusted);
   return metadata;
 }
 
 // What has to change about an object of ours: its spec, our marks, and owner references, through which the garbage
 // collector would take the pool with every live address when the class goes.
 object needed_patch(const kube::Meta& meta, const std::string& spec, const std::optional<object>& wanted_spec,
-                    const std::string& class_name, const std::string& record) {
+                    const std::string& class_name, const Records& records) {
   object patch;
   if (wanted_spec) {
     if (object spec_patch = difference(spec, *wanted_spec); !spec_patch.empty()) patch["spec"] = std::move(spec_patch);
   }
   object metadata;
-  const object marks = marked_metadata(meta.ns, class_name, record);
+  const object marks = marked_metadata(meta.ns, class_name, records);
   const std::string label = class_label_value(class_name);
   if (meta.labels.get(api::metallb::class_label) != label) metadata["labels"] = marks.at("labels");
   if (const auto* annotations = marks.if_contains("annotations")) {
@@ -57,9 +68,9 @@ object needed_patch(const kube::Meta& meta, const std::string& spec, const std::
 
 class Rendering {
  public:
-  // `record`: how the class is to be advertised; "" if that is not known.
-  Rendering(ClassPass& pass, Rendered& result, std::string record)
-      : pass_(pass), result_(result), record_(std::move(record)) {}
+  // `advertise`: how the class is to be advertised; "" if that is not known.
+  Rendering(ClassPass& pass, Rendered& result, std::string advertise)
+      : pass_(pass), result_(result), advertise_(std::move(advertise)) {}
 
   // Brings one object to its wanted spec, creating it if there is none. Returns whether it is so already. Nothing is
   // created beside a pool that is somebody else's: that one is not ours to advertise.
@@ -74,7 +85,8 @@ class Rendering {
     result_.settled = false;
     if (current == nullptr) {
       pass_.view.since(step, false);
-      object body{{"metadata", marked_metadata(pass_.settings.metallb_namespace, pass_.name, record_)}, {"spec", spec}};
+      object body{{"metadata", marked_metadata(pass_.settings.metallb_namespace, pass_.name, records<T>())},
+                  {"spec", spec}};
       pass_.plan.writes.push_back(kube::create(T::kind().resource, std::move(body), step));
     } else if (may_repair(T::kind().resource.kind, step)) {
       pass_.plan.writes.push_back(kube::patch(T::kind().resource, *current, patch_for(*current, spec), step));
@@ -84,7 +96,7 @@ class Rendering {
 
   template <class T>
   object patch_for(const T& current, const object& spec) const {
-    return needed_patch(current.meta, current.spec, spec, pass_.name, record_);
+    return needed_patch(current.meta, current.spec, spec, pass_.name, records<T>());
   }
 
   // The advertisement stays as it is but for the aggregation, which the pool's next state does not allow.
@@ -104,6 +116,12 @@ class Rendering {
   }
 
  private:
+  template <class T>
+  Records records() const {
+    const bool is_pool = std::is_same_v<T, api::IPAddressPool>;
+    return {advertise_, is_pool ? trusted_text(pass_.settings.placeholder_namespaces) : ""};
+  }
+
   bool may_repair(std::string_view kind, const std::string& step) {
     const base::Duration differing = pass_.view.since(step, true);
     // A write that is refused is retried at the loop's own pace.
@@ -123,7 +141,7 @@ class Rendering {
 
   ClassPass& pass_;
   Rendered& result_;
-  const std::string record_;
+  const std::string advertise_;
 };
 
 std::vector<base::IpRange> readable(const std::vector<std::string>& addresses) {

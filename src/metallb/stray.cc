@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <functional>
 #include <set>
 
 #include "api/builtin.h"
 #include "api/ipam.h"
+#include "api/metallb.h"
 #include "api/names.h"
+#include "metallb/class.h"
+#include "metallb/class_pass.h"
 #include "metallb/ledger.h"
 #include "metallb/placeholder.h"
 
@@ -30,6 +35,37 @@ bool is_hold(kube::View& view, const api::Service& service) {
   return ip && is_pinned_to(service, *ip) && shows(service, *ip);
 }
 
+using Namespaces = std::set<std::string, std::less<>>;
+
+// What the record says, on all pools together; nullopt if there is none.
+std::optional<Namespaces> told_before(kube::View& view) {
+  std::optional<Namespaces> told;
+  view.each<api::IPAddressPool>(k_pools_index, "", [&](const api::IPAddressPool& pool) {
+    const std::string* record = pool.meta.annotations.find(k_trusted_annotation);
+    if (record == nullptr) return true;
+    if (!told) told.emplace();
+    for (std::string_view rest = *record; !rest.empty();) {
+      const std::size_t end = std::min(rest.find(','), rest.size());
+      told->emplace(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return true;
+  });
+  return told;
+}
+
+bool is_home_empty(kube::View& view, const Options& options) {
+  bool empty = true;
+  view.each<api::IPAddressPool>(k_pools_index, "", [&](const api::IPAddressPool& pool) {
+    view.each<api::Service>(k_placeholder_pool_index, placeholder_bucket(pool.meta.name), [&](const auto& placeholder) {
+      empty = placeholder.meta.ns != options.placeholder_namespace;
+      return empty;
+    });
+    return empty;
+  });
+  return empty;
+}
+
 }  // namespace
 
 kube::IndexSpec stray_index(const Options& options) {
@@ -40,10 +76,17 @@ kube::IndexSpec stray_index(const Options& options) {
           }};
 }
 
+std::string trusted_text(const std::vector<std::string>& namespaces) {
+  return fmt::format("{}", fmt::join(namespaces, ","));
+}
+
 std::optional<std::string> placeholders_elsewhere(const Options& options, kube::View& view) {
-  std::set<std::string_view> namespaces;
+  const std::optional<Namespaces> told = told_before(view);
+  if (!told && !is_home_empty(view, options)) return std::nullopt;
+  Namespaces namespaces;
   std::size_t holds = 0;
   view.each<api::Service>(k_stray_index, "", [&](const api::Service& service) {
+    if (told && !told->contains(service.meta.ns)) return true;
     if (!is_hold(view, service)) return true;
     namespaces.insert(service.meta.ns);
     ++holds;
@@ -51,12 +94,12 @@ std::optional<std::string> placeholders_elsewhere(const Options& options, kube::
   });
   if (holds == 0) return std::nullopt;
   return fmt::format(
-      "{} placeholder{} of this driver in namespaces that it has not been told of: {}. Run it with "
+      "{} placeholder{} of this driver in namespaces that it has not been told of: {}. {} it with "
       "--former-placeholder-namespaces={} (value formerPlaceholderNamespaces of the chart), which has the addresses "
-      "held "
-      "in {} from then on, or with --placeholder-namespace as before",
-      holds, holds == 1 ? " is" : "s are", fmt::join(namespaces, ", "), fmt::join(namespaces, ","),
-      options.placeholder_namespace);
+      "held in {} from then on, or with --placeholder-namespace as before",
+      holds, holds == 1 ? " is" : "s are", fmt::join(namespaces, ", "),
+      told ? "Run" : "If a driver had its placeholders there before, and no tenant may write there, run",
+      fmt::join(namespaces, ","), options.placeholder_namespace);
 }
 
 }  // namespace metallb
