@@ -1,8 +1,13 @@
 #include "metallb/endpoints.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+#include "metallb/reasons.h"
 
 namespace metallb {
 namespace {
@@ -10,6 +15,26 @@ namespace {
 constexpr std::string_view k_pods_index = "pods";      // all, in bucket ""
 constexpr std::string_view k_slices_index = "slices";  // by the name of their Service
 constexpr std::string_view k_service_label = "kubernetes.io/service-name";
+constexpr std::string_view k_maker_label = "endpointslice.kubernetes.io/managed-by";
+// Whoever keeps making them for one placeholder is not raced.
+constexpr std::string_view k_removal = "slices";
+constexpr int k_removals = 5;
+constexpr base::Duration k_removal_pace = std::chrono::seconds(10);
+
+kube::EventNote they_come_back(const api::Service& placeholder, const api::EndpointSlice& slice) {
+  const std::string_view maker = slice.meta.labels.get(k_maker_label);
+  return {
+      {&api::Service::kind().resource, placeholder.meta.ns, placeholder.meta.name},
+      placeholder.meta.uid,
+      true,
+      std::string(reason::foreign_endpoints),
+      "RemoveEndpoints",
+      fmt::format("EndpointSlices that {} makes for this placeholder keep coming back. It must have no endpoints, or "
+                  "MetalLB announces its address for them: they are deleted once in ten seconds. Keep what makes "
+                  "them, or an object Endpoints of that name, out of the namespace",
+                  maker.empty() ? "somebody" : maker),
+      true};
+}
 
 template <class T>
 kube::WatchSpec watch_at_home(const Options& options) {
@@ -30,12 +55,20 @@ bool is_home_without_pods(kube::View& view) {
 void remove_slices(kube::Plan& plan, kube::View& view, const api::Service& placeholder) {
   if (placeholder.has_selector) return;
   const kube::Resource& slices = api::EndpointSlice::kind().resource;
+  std::vector<const api::EndpointSlice*> left;
   view.each<api::EndpointSlice>(k_slices_index, placeholder.meta.name, [&](const api::EndpointSlice& slice) {
-    if (!slice.meta.deleting && !view.busy({&slices, slice.meta.ns, slice.meta.name})) {
-      plan.writes.push_back(kube::remove(slices, slice, true, "slice-left"));
-    }
+    if (!slice.meta.deleting && !view.busy({&slices, slice.meta.ns, slice.meta.name})) left.push_back(&slice);
     return true;
   });
+  if (left.empty()) return;
+  const base::Duration wait = view.throttle(k_removal, k_removals, k_removal_pace);
+  if (wait > base::Duration::zero()) {
+    plan.then_look_after(wait);
+    plan.events.push_back(they_come_back(placeholder, *left.front()));
+    return;
+  }
+  for (const auto* slice : left) plan.writes.push_back(kube::remove(slices, *slice, true, "slice-left"));
+  plan.spends.emplace_back(k_removal);
 }
 
 std::vector<kube::WatchSpec> endpoint_watches(const Options& options) {

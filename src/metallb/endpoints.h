@@ -15,7 +15,8 @@ namespace metallb {
 // No pod is in the placeholder namespace, as far as we are allowed to know: not knowing is no.
 bool is_home_without_pods(kube::View& view);
 
-// Adds the deletion of what the placeholder has not asked for, which is any slice while it has no selector.
+// Adds the deletion of what the placeholder has not asked for, which is any slice while it has no selector: at a pace,
+// and with an event that names whoever makes them anew. The placeholder stands in the placeholder namespace.
 void remove_slices(kube::Plan& plan, kube::View& view, const api::Service& placeholder);
 
 // Pods and EndpointSlices of the placeholder namespace, and the rights to them: both may be refused, since they are in

@@ -61,7 +61,8 @@ kube::Plan reconcile_placeholder(const Context& context, const kube::Key& key, k
   // Whoever is held, or is to be, decides about its own placeholders.
   if (!is_orphan(view, *placeholder)) {
     view.since("orphan", false);
-    remove_slices(plan, view, *placeholder);
+    // What is left behind is emptied there, and may have the name of one at home.
+    if (!is_left_behind(*placeholder, context.options)) remove_slices(plan, view, *placeholder);
     return plan;
   }
   if (is_recorded(*placeholder)) {

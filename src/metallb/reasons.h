@@ -54,6 +54,9 @@ inline constexpr std::string_view address_lost = "AddressLost";
 inline constexpr std::string_view evicted = "IntruderEvicted";
 inline constexpr std::string_view untracked = "UntrackedAddress";
 
+// Events about a placeholder.
+inline constexpr std::string_view foreign_endpoints = "ForeignEndpoints";
+
 // Condition Inventory of a class, and events about the Services it is about (driver design §9).
 inline constexpr std::string_view planned = "Planned";
 inline constexpr std::string_view adopting = "Adopting";

@@ -188,6 +188,25 @@ TEST_F(LocalTest, WhoGivesUpLeavesAPlainHold) {
   expect_plain();
 }
 
+// An object Endpoints of its name, say: Kubernetes makes a slice of it again, under another name.
+TEST_F(LocalTest, SlicesThatComeBackAreRemovedAtAPaceAndTheirMakerIsNamed) {
+  put_bound();
+  int removed = 0;
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = fmt::format("slice-{}", i);
+    put_slice(name);
+    world.change<api::EndpointSlice>(
+        k_home, name, R"({"metadata":{"labels":{"endpointslice.kubernetes.io/managed-by":"mirror.k8s.io"}}})");
+    settle();
+    if (!has_slice(name)) ++removed;
+  }
+  EXPECT_EQ(removed, 5);
+  ASSERT_EQ(std::ranges::count(event_reasons(), "ForeignEndpoints"), 1);
+  EXPECT_THAT(world.events.back().note, ::testing::HasSubstr("that mirror.k8s.io makes"));
+  settle_after(seconds(10));
+  EXPECT_FALSE(has_slice("slice-19"));
+}
+
 // Wherever a process has died.
 TEST_F(LocalTest, AHoldThatHasASelectorForNobodyIsRidOfItAndOfItsSlices) {
   put_bound();
