@@ -23,6 +23,12 @@ bool Group::has_signed_claim() const {
                              [](const auto* address) { return address->claimRef && !address->claimRef->uid.empty(); });
 }
 
+bool Group::is_of_another(const api::IPAddressClaim& claim) const {
+  return std::ranges::any_of(addresses, [&](const auto* address) {
+    return address->claimRef && !address->claimRef->uid.empty() && address->claimRef->uid != claim.meta.uid;
+  });
+}
+
 std::vector<kube::Ref> Group::claims() const {
   std::vector<kube::Ref> refs;
   for (const auto* address : addresses) {

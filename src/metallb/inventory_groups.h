@@ -23,6 +23,8 @@ struct Group {
 
   // The core has completed the binding of one.
   bool has_signed_claim() const;
+  // The core has completed it for another claim, of the same name.
+  bool is_of_another(const api::IPAddressClaim& claim) const;
   // What their claimRefs name, each once.
   std::vector<kube::Ref> claims() const;
 };

@@ -142,7 +142,7 @@ class InventoryPass {
     const auto& ref = group.addresses.front()->claimRef;
     if (!ref) return settle_on(group);  // an administrator has other plans
     const auto* claim = view_.get<api::IPAddressClaim>(ref->ns, ref->name);
-    if (claim == nullptr) return claim_missing(group, *ref);
+    if (claim == nullptr || group.is_of_another(*claim)) return claim_missing(group, *ref);
     const Halves halves = counted(view_, *claim);
     const bool all_count = std::ranges::all_of(
         group.addresses, [&](const auto* address) { return halves.of(value_of(*address)->family()) == address; });

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "metallb/inventory_fixture.h"
+#include "metallb/inventory_report.h"
 
 namespace metallb::testing {
 namespace {
@@ -59,6 +60,25 @@ TEST_F(InventoryAgainTest, OfOneThatIsMadeAnewAPlanTellsBoth) {
   make_anew();
   EXPECT_EQ(condition(), "True/Planned: 1 would be adopted: tenant-a/app (203.0.113.2); 1 adopted");
   EXPECT_EQ(address(k_next), nullptr);
+}
+
+TEST_F(InventoryAgainTest, TheReportHasBothToo) {
+  put_stranger();
+  set_mode("Adopt");
+  adopt();
+  set_mode("DryRun");
+  make_anew();
+  std::vector<ReportList> lists;
+  for (const kube::Kind* kind : {&api::IPAddressClass::kind(), &api::IPAddress::kind(), &api::IPAddressClaim::kind(),
+                                 &api::Service::kind(), &api::IPAddressPool::kind()}) {
+    lists.push_back({kind, {}});
+    world.store(*kind).for_each([&](const kube::ObjectPtr& object) { lists.back().objects.push_back(object); });
+  }
+  const auto rows = report_inventory(options, "public", std::move(lists));
+  ASSERT_TRUE(rows);
+  std::vector<std::string> plans;
+  for (const ReportRow& row : *rows) plans.push_back(row.service + " " + row.addresses + " " + row.plan);
+  EXPECT_THAT(plans, ::testing::ElementsAre("app 203.0.113.1 adopted", "app 203.0.113.2 adopt"));
 }
 
 TEST_F(InventoryAgainTest, OfOneThatIsMadeAnewRevertingTakesTheSecondBack) {
@@ -125,6 +145,21 @@ TEST_F(InventoryAgainTest, WhatItsClaimHasHadIsLeftToTheCoresReclaim) {
   EXPECT_THAT(condition(), HasSubstr("True/Adopted: 1 cannot be adopted: tenant-a/app (203.0.113.1): there is an "
                                      "IPAddress object for 203.0.113.1 already; 1 adopted"));
   EXPECT_EQ(settle_after(std::chrono::minutes(10)), 0);
+}
+
+TEST_F(InventoryAgainTest, AClaimThatIsMadeAnewIsAnotherOne) {
+  put_stranger();
+  set_mode("Adopt");
+  core_sees(k_v4);
+  settle();
+  sign();
+  const std::string name = claim_name();
+  world.vanish<api::IPAddressClaim>("tenant-a", name);
+  world.put<api::IPAddressClaim>(
+      fmt::format(R"({{"metadata":{{"name":"{}","namespace":"tenant-a","uid":"another"}},"spec":{{}}}})", name));
+  settle();
+  EXPECT_EQ(state_of(), "adopted") << "nothing is to come of it";
+  EXPECT_FALSE(address(k_v4)->meta.deleting);
 }
 
 TEST_F(InventoryAgainTest, AClaimThatIsNotSeenYetIsAskedFor) {
