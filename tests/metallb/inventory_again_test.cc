@@ -142,6 +142,7 @@ TEST_F(InventoryAgainTest, WhatItsClaimHasHadIsLeftToTheCoresReclaim) {
   EXPECT_FALSE(address(k_v4)->meta.deleting) << "it is Retain";
   EXPECT_EQ(state_of(), "adopted");
   EXPECT_NE(address(k_v4)->claimRef->uid, "");
+  EXPECT_THAT(event_reasons(), Contains("AddressConflict")) << "the Service uses it without a claim now";
   EXPECT_THAT(condition(), HasSubstr("True/Adopted: 1 cannot be adopted: tenant-a/app (203.0.113.1): there is an "
                                      "IPAddress object for 203.0.113.1 already; 1 adopted"));
   EXPECT_EQ(settle_after(std::chrono::minutes(10)), 0);
