@@ -59,6 +59,7 @@ SourceFactory reflectors(base::Reactor& reactor, Transport& transport, MetricsSi
     options.policy.optional = watch.optional;
     options.policy.right = watch.right;
     Reflector::Listener listener;
+    listener.available = [settled](bool) { settled(); };
     listener.settled = std::move(settled);
     listener.counted = [&metrics, kind = watch.kind](WatchMachine::Counter what, std::string_view reason) {
       metrics.watch_counted(kind->resource, what, reason);
@@ -85,6 +86,7 @@ Loop::Impl::Impl(const Controller& c, Transport& t, base::Reactor& r, MetricsSin
       events(transport, reactor, metrics, event_options(controller, options), random.next()),
       ranks(positions_of_ranks(controller)),
       settled(controller.watches.size()),
+      gone(controller.watches.size()),
       active(controller.reconcilers.size()),
       depths(controller.reconcilers.size()) {
   state.set_births(false);
@@ -111,9 +113,13 @@ void Loop::Impl::schedule() {
 // One turn: a slice of the queue, short enough that timers and answers never wait for long.
 void Loop::Impl::turn() {
   scheduled = false;
+  notice_what_is_served();
   bear_some();
   if (changes_since_collect >= k_collect_after) collect();
   if (!try_start()) return finish_drain();
+  if (!whole_tasks.empty() && whole()) {
+    for (base::Task& task : std::exchange(whole_tasks, {})) task();
+  }
   const base::MonoTime begin = reactor.now();
   std::size_t planned = 0;
   bool more = true;
@@ -137,7 +143,7 @@ bool Loop::Impl::try_start() {
   for (std::size_t i = 0; i < controller.watches.size(); ++i) {
     const Store& store = *state.stores()[i];
     const bool missing = controller.watches[i].optional && settled[i] && !store.replacing();
-    if (!store.synced() && !missing) return false;
+    if (!store.available() && !missing) return false;
   }
   started = true;
   base::log::info("The stores are filled", {base::log::kv("controller", controller.name)});
@@ -147,7 +153,7 @@ bool Loop::Impl::try_start() {
 }
 
 bool Loop::Impl::may_plan() {
-  if (!started || !leading || draining || replacing() || !newborn.empty()) return false;
+  if (!started || !leading || draining || replacing() || !newborn.empty() || !whole()) return false;
   if (lease_outlives(options.write_timeout)) return true;
   if (queue.size() > 0 || !continuing.empty()) wait_for_lease();
   return false;
@@ -155,6 +161,29 @@ bool Loop::Impl::may_plan() {
 
 bool Loop::Impl::replacing() const {
   return std::ranges::any_of(state.stores(), [](const auto& store) { return store->replacing(); });
+}
+
+// A kind that is not served reads as if there were nothing of it. Where a controller cannot do without the kind, no
+// plan may follow from that.
+bool Loop::Impl::whole() const {
+  for (std::size_t i = 0; i < controller.watches.size(); ++i) {
+    if (!controller.watches[i].optional && !state.stores()[i]->available()) return false;
+  }
+  return true;
+}
+
+// Called before anything is planned in a turn.
+void Loop::Impl::notice_what_is_served() {
+  for (std::size_t i = 0; i < controller.watches.size(); ++i) {
+    const Store& store = *state.stores()[i];
+    if (store.synced() && !store.served() && !gone[i]) {
+      gone[i] = true;
+      if (!whole()) abandon_continuing();
+    } else if (store.available() && gone[i]) {
+      gone[i] = false;
+      bear_all(i);  // their keys may have found nothing meanwhile, and be forgotten
+    }
+  }
 }
 
 void Loop::Impl::collect() {
@@ -166,12 +195,15 @@ void Loop::Impl::collect() {
 void Loop::Impl::begin_births() {
   if (std::exchange(births, true)) return;
   state.set_births(true);
-  for (std::size_t i = 0; i < state.stores().size(); ++i) {
-    std::vector<ObjectPtr> objects;
-    objects.reserve(state.stores()[i]->size());
-    state.stores()[i]->for_each([&](const ObjectPtr& object) { objects.push_back(object); });
-    if (!objects.empty()) newborn.emplace_back(i, std::move(objects));
-  }
+  for (std::size_t i = 0; i < state.stores().size(); ++i) bear_all(i);
+}
+
+void Loop::Impl::bear_all(std::size_t watch) {
+  if (!births) return;
+  std::vector<ObjectPtr> objects;
+  objects.reserve(state.stores()[watch]->size());
+  state.stores()[watch]->for_each([&](const ObjectPtr& object) { objects.push_back(object); });
+  if (!objects.empty()) newborn.emplace_back(watch, std::move(objects));
 }
 
 void Loop::Impl::bear_some() {
@@ -238,6 +270,13 @@ void Loop::when_synced(base::Task f) {
   } else {
     impl_->synced_tasks.push_back(std::move(f));
   }
+}
+
+bool Loop::whole() const { return impl_->whole(); }
+
+void Loop::when_whole(base::Task f) {
+  impl_->whole_tasks.push_back(std::move(f));
+  impl_->schedule();
 }
 
 void Loop::set_leading(bool leading) { impl_->set_leading(leading); }

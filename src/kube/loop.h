@@ -29,7 +29,7 @@ class Source {
   virtual const ReflectorStatus* status() const { return nullptr; }
 };
 // `settled` is to be called when the store has had its first complete list, or the optional kind is known to be
-// missing.
+// missing; and again whenever Store::served() has changed.
 using SourceFactory = std::function<std::unique_ptr<Source>(const WatchSpec&, Store&, std::function<void()> settled)>;
 
 struct LoopOptions {
@@ -58,6 +58,7 @@ struct LoopOptions {
 struct LoopStats {
   std::uint64_t passes = 0;
   std::uint64_t writes = 0;     // sent
+  std::uint64_t stored = 0;     // writes that are known to have taken effect
   std::uint64_t reads = 0;      // live ones
   std::uint64_t conflicts = 0;  // 409 and 404 on a write
   std::uint64_t noop_writes = 0;
@@ -75,19 +76,17 @@ struct LoopStats {
 // How keys and answers are dealt with:
 // - A key is planned when it is woken, never twice at once; woken while in flight, it is planned once more afterwards.
 // - All writes of a plan go out together. A write on an object that another key is writing is held back, and the key
-// planned again
-//   when that write has been answered.
+//   planned again when that write has been answered.
 // - 409 and 404: the key waits until the store has another version than the one it planned from, at most version_wait,
-// then
-//   reads live. From the third conflict in a row on it reads live and backs off. A create that meets something reads
-//   it.
+//   then reads live. From the third conflict in a row on it reads live and backs off. A create that meets something
+//   reads it.
 // - No answer, or a 5xx: whether the write took effect is unknown; the key backs off, then reads all its targets, then
-// plans.
+//   plans.
 // - Other refusals and writes that changed nothing back off. One change to what the key read may plan it early once;
-// then it
-//   stays quiet until its delay, longer by then, has passed.
+//   then it stays quiet until its delay, longer by then, has passed.
 // - A pass that throws, or plans what no plan may (State::pass), is a bug: it is logged and counted as a panic, as
-// controller-runtime does, and the key backs off. What can be carried out of the plan is.
+//   controller-runtime does, and the key backs off. What can be carried out of the plan is.
+// - Nothing is planned while a kind that is not optional is not served: it would read as if there were nothing of it.
 // - Keys are planned and writes sent only while set_leading(true), and a write only if the lease outlives its time-out.
 class Loop {
  public:
@@ -105,6 +104,11 @@ class Loop {
   bool synced() const;
   // Runs `f` once, when synced() becomes true; at the next turn if it is.
   void when_synced(base::Task f);
+  // Whether every kind that is not optional can be seen. While one is not, since the server has ceased to serve it,
+  // nothing is planned: it would read as if there were nothing of it.
+  bool whole() const;
+  // Runs `f` once, at the next turn at which all stores are filled and whole().
+  void when_whole(base::Task f);
 
   // Leadership won or lost. When lost, nothing is sent from now on, not even what has been planned.
   void set_leading(bool leading);

@@ -61,6 +61,12 @@ struct Activation {
   std::string flaw;  // of its pass; "" if there is none
 };
 
+// Nothing to remember.
+inline bool is_empty(const KeyMemory& memory) {
+  return memory.failures == 0 && memory.since.empty() && memory.notes.empty() && memory.throttles.empty() &&
+         memory.confirmed.empty();
+}
+
 // What few keys have.
 struct KeyExtra {
   KeyMemory memory;
@@ -70,8 +76,8 @@ struct KeyExtra {
   std::string trouble;                 // the last failure, so that it is not logged each time
   std::vector<const Node*> waits_for;  // where it is listed in version_waiters
   bool trivial() const {
-    return memory.failures == 0 && memory.since.empty() && memory.throttles.empty() && memory.confirmed.empty() &&
-           must_read.empty() && conflicts == 0 && !early_used && trouble.empty() && waits_for.empty();
+    return is_empty(memory) && must_read.empty() && conflicts == 0 && !early_used && trouble.empty() &&
+           waits_for.empty();
   }
 };
 
@@ -103,8 +109,11 @@ struct Loop::Impl : std::enable_shared_from_this<Loop::Impl> {
   void unfinished(Store& store);
   void resume(Store& store);
   bool replacing() const;
+  bool whole() const;
+  void notice_what_is_served();
   void collect();
   void begin_births();
+  void bear_all(std::size_t watch);
   void bear_some();
   void finish_drain();
   void set_leading(bool now_leading);
@@ -204,11 +213,13 @@ struct Loop::Impl : std::enable_shared_from_this<Loop::Impl> {
   base::TimerId lease_timer = base::TimerId::none;  // looks whether a lease that was too short has been renewed
   base::Task drained;
   std::vector<base::Task> synced_tasks;
+  std::vector<base::Task> whole_tasks;
   std::size_t changes_since_collect = 0;  // passes, and changes to the stores
   bool births = false;                    // has led: objects give birth to keys
   // Objects that were there when the loop began to lead, still to give birth to their keys; by watch.
   std::deque<std::pair<std::size_t, std::vector<ObjectPtr>>> newborn;
   std::vector<bool> settled;                       // by watch: its source knows whether there is anything to know
+  std::vector<bool> gone;                          // by watch: it was listed and is not served now
   std::vector<std::size_t> active;                 // by reconciler
   std::vector<std::array<std::size_t, 2>> depths;  // by reconciler and lane
   LoopStats counts;

@@ -26,8 +26,7 @@ void Loop::Impl::plan(KeyId id) {
   ++counts.passes;
   std::string flaw;
   Plan plan = state.pass(id, memory, options.abort_on_flaws ? nullptr : &flaw);
-  if (&memory == &scratch && !(scratch.since.empty() && scratch.throttles.empty()))
-    extra(key).memory = std::move(scratch);
+  if (&memory == &scratch && !is_empty(scratch)) extra(key).memory = std::move(scratch);
   if (!flaw.empty()) report(id, std::move(flaw));
   for (const Observation& observation : plan.observations) metrics.observe(observation);
   if (plan.revisit) {
@@ -155,7 +154,7 @@ void Loop::Impl::finish_reads(KeyId id, Activation& activation) {
   } else {
     for (Exchange& exchange : activation.exchanges) more.memory.confirmed.push_back(std::move(exchange.target));
   }
-  if (!leading || draining) {
+  if (!leading || draining || !whole()) {
     more.memory.confirmed.clear();
     leave_flight(id, MetricsSink::Result::requeue);
     return enqueue(id, Lane::fresh);

@@ -105,6 +105,7 @@ void Loop::Impl::answered(KeyId id, std::size_t index, Reply reply) {
   merging = id;
   if (exchange.write) {
     merge_write(exchange, std::move(reply));
+    if (exchange.outcome == Outcome::stored || exchange.outcome == Outcome::gone) ++counts.stored;
     if (exchange.outcome == Outcome::noop) {
       ++counts.noop_writes;
       metrics.noop_write(name_of(key), exchange.write->step);

@@ -61,6 +61,7 @@ struct Manager::Impl : std::enable_shared_from_this<Manager::Impl> {
   void run_for_the_lease();
   bool objects();
   void won();
+  void lead();
   void lost(std::string_view reason);
   void end_if_settled();
   void shut_down();
@@ -116,7 +117,7 @@ void Manager::Impl::beat() {
     if (const auto* status = sources[i]->status()) registry.refresh(store.kind().resource, *status, store.size());
   }
   registry.refresh_queues();
-  if (!ready && !shutting_down) published->set_unready(what_is_missing());
+  if (!shutting_down) published->set_unready(ready && loop->whole() ? "" : what_is_missing());
   end_if_settled();
   after(k_heartbeat, beat_timer, &Impl::beat);
 }
@@ -130,7 +131,7 @@ std::string Manager::Impl::what_is_missing() const {
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const Store& store = *loop->state().stores()[i];
     const bool optional = controller.watches[i].optional;
-    if (store.synced() || (optional && !store.served())) continue;
+    if (store.available() || (optional && (ready || !store.served()))) continue;
     std::string& list = store.served() ? waiting : missing_kinds;
     list += (list.empty() ? "" : ", ") + name_of(store.kind().resource);
     const auto* status = sources[i]->status();
@@ -191,6 +192,14 @@ bool Manager::Impl::objects() {
 }
 
 void Manager::Impl::won() {
+  loop->when_whole([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self && !self->shutting_down && self->elector->leading()) self->lead();
+  });
+}
+
+// It may object only to what it sees.
+void Manager::Impl::lead() {
   if (objects()) return;
   registry.leading(options.lease.name, true);
   // As client-go tells it, for people who look at the Lease.

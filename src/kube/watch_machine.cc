@@ -23,13 +23,19 @@ constexpr int k_initial_cuts = 2;
 constexpr int k_silent_stalls = 2;
 constexpr int k_internal_errors = 5;
 constexpr int k_unreadable = 3;
-// In a row: rights that were granted a moment ago count only after a while.
+// In a row: rights that were granted a moment ago count only after a while, and what stands between us and the server
+// says for a moment that there is nothing.
 constexpr int k_refusals = 3;
 
 std::string key_of(const Object& object) { return object.meta.ns + "/" + object.meta.name; }
 
 bool is_transient(const ApiError& error) {
   return error.is_transport() || error.is_too_many_requests() || error.is_server_error();
+}
+
+// Of an API server. Whatever stands before one has words of its own for not finding anything.
+bool is_not_served(const ApiError& error) {
+  return error.is_not_found() && (error.reason == "NotFound" || error.message.starts_with("404 page not found"));
 }
 
 ApiError local_error(std::string message) {
@@ -226,7 +232,7 @@ bool WatchMachine::complete(base::MonoTime now, const std::string& version) {
     return false;
   }
   distrusted_ = most_recent_ = pages_once_ = false;
-  initial_cuts_ = silent_stalls_ = 0;
+  initial_cuts_ = silent_stalls_ = refusals_ = 0;
   version_ = version;
   synced_ = true;
   std::erase(pages_, nullptr);
@@ -317,12 +323,17 @@ bool WatchMachine::version_failed(base::MonoTime now, const ApiError& error, std
   return true;
 }
 
-// Not served; or not readable, where that is to count as the same.
+// Not served; or not readable, where that is to count as the same. One answer alone is no proof against what was there
+// before, nor that a right is not about to be granted.
 bool WatchMachine::is_missing(const ApiError& error) {
-  if (error.is_not_found()) return true;
-  if (!error.is_forbidden() || policy_.right == ReadRight::needed) return false;
-  // One answer alone is no proof.
-  return policy_.right == ReadRight::optional || (!synced_ && ++refusals_ >= k_refusals);
+  const bool unread = error.is_forbidden() && policy_.right != ReadRight::needed;
+  if (!is_not_served(error) && !unread) {
+    refusals_ = 0;
+    return false;
+  }
+  ++refusals_;
+  if (unread) return policy_.right == ReadRight::optional || (!synced_ && refusals_ >= k_refusals);
+  return !synced_ || !available_ || refusals_ >= k_refusals;
 }
 
 void WatchMachine::kind_missing(const ApiError& error, std::string_view doing) {
@@ -362,7 +373,8 @@ void WatchMachine::initial_failed(base::MonoTime now, const ApiError& error) {
   if (is_missing(error)) {
     kind_missing(error, "watch");
   } else if (!version_failed(now, error, "watch")) {
-    const bool refused = error.code >= 400 && !is_transient(error) && !error.is_unauthorized() && !error.is_forbidden();
+    const bool refused = error.code >= 400 && !is_transient(error) && !error.is_unauthorized() &&
+                         !error.is_forbidden() && !error.is_not_found();
     if (refused) {
       fall_back(now, "refused");
     } else {

@@ -179,7 +179,7 @@ class WatchMachine {
   int silent_stalls_ = 0;
   int internal_errors_ = 0;
   int unreadable_ = 0;
-  int refusals_ = 0;  // to let the kind be read, with ReadRight::late
+  int refusals_ = 0;  // in a row: of a kind that is not served, or not ours to read
 };
 
 }  // namespace kube

@@ -25,6 +25,7 @@ Answer status_answer(const Fault& fault) {
   failure.code = fault.code;
   if (fault.code == 429) failure.reason = "TooManyRequests";
   if (fault.code == 409) failure.reason = "Conflict";
+  if (fault.code == 404) failure.reason = "NotFound";
   if (fault.code == 403) failure.reason = "Forbidden";
   if (fault.code == 503) failure.reason = "ServiceUnavailable";
   if (fault.code == 410) failure.reason = "Expired";

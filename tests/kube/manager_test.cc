@@ -49,9 +49,10 @@ struct Server final : Transport {
     } else if (answers) {
       reactor.post(stream->opened());
       reactor.post(stream->data(
-          R"({"type":"ADDED","object":{"metadata":{"namespace":"ns","name":"a","uid":"u","resourceVersion":"5"}}})"
-          "\n"
-          R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}})"
+          R"({"type":"ADDED","object":{"metadata":{"namespace":"ns","name":"a","uid":"u","resourceVersion":")" +
+          std::to_string(version) +
+          "\"}}}\n"
+          R"({"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"19","annotations":{"k8s.io/initial-events-end":"true"}}}})"
           "\n"));
     }
     return StreamId{1};
@@ -74,6 +75,7 @@ struct Server final : Transport {
   std::vector<boost::json::object> events;
   std::shared_ptr<base::Pulse> io = std::make_shared<base::Pulse>();
   std::unique_ptr<StreamReceiver> stream;
+  int version = 5;  // of the Thing
   bool served = true;
   bool answers = true;
   bool lease_up = true;
@@ -159,6 +161,47 @@ TEST_F(ManagerTest, WhoObjectsWhenItWinsTheLeaseGivesItBackAndEnds) {
   EXPECT_EQ(exits, (Exits{{1, false}}));
   EXPECT_TRUE(server.writes.empty());
   EXPECT_EQ(holder(), "\"\"") << "the next one need not wait";
+}
+
+// As it is where a definition is taken away, or not served for a while.
+TEST_F(ManagerTest, IsUnreadyAndDoesNothingWhileItsKindIsNotServed) {
+  start();
+  reactor.advance(3s);
+  ASSERT_EQ(server.writes.size(), 1U);
+  server.answer_write();
+  server.served = false;
+  reactor.post(server.stream->closed(std::unexpected(TransportError{TransportError::Kind::reset, "gone", true})));
+  reactor.advance(1min);
+  EXPECT_EQ(unready(),
+            "the server does not serve things.tests.example/v1: their CustomResourceDefinitions are not installed");
+  EXPECT_EQ(unhealthy(), "");
+  server.served = true;
+  reactor.advance(1min);
+  EXPECT_EQ(unready(), "");
+  EXPECT_TRUE(server.writes.empty()) << "there is nothing to do that was not done before";
+  EXPECT_TRUE(exits.empty());
+}
+
+TEST_F(ManagerTest, WhoWinsTheLeaseWithoutAKindObjectsWhenItSeesAgain) {
+  controller.objection = [](View& view) -> std::optional<std::string> {
+    const auto* thing = view.get<Thing>("ns", "a");
+    return thing != nullptr && thing->meta.resourceVersion == "15" ? std::optional<std::string>("a stranger")
+                                                                   : std::nullopt;
+  };
+  server.lease_up = false;
+  start();
+  server.served = false;
+  reactor.post(server.stream->closed(std::unexpected(TransportError{TransportError::Kind::reset, "gone", true})));
+  reactor.advance(1min);
+  server.lease_up = true;
+  reactor.advance(1min);
+  EXPECT_EQ(holder(), "\"me\"");
+  EXPECT_TRUE(exits.empty());
+  server.version = 15;
+  server.served = true;
+  reactor.advance(1min);
+  EXPECT_EQ(exits, (Exits{{1, false}}));
+  EXPECT_TRUE(server.writes.empty());
 }
 
 TEST_F(ManagerTest, FillsThenRunsForTheLeaseThenWorks) {

@@ -580,6 +580,12 @@ TEST(WatchMachine, AKindThatVanishesIsReportedOnceAndComesBack) {
   h.pass(1min);
   h.events({deleted(widget("a", 11))});
   h.end();
+  for (int i = 0; i < 2; ++i) {
+    h.refuse(status(404, "NotFound"));
+    EXPECT_TRUE(h.availability.empty()) << "one answer is no proof";
+    h.fire();
+    EXPECT_TRUE(h.streaming());
+  }
   h.refuse(status(404, "NotFound"));
   EXPECT_EQ(h.availability, std::vector<bool>{false});
   EXPECT_FALSE(h.reports.back().quiet) << "it is a required kind";
@@ -593,6 +599,37 @@ TEST(WatchMachine, AKindThatVanishesIsReportedOnceAndComesBack) {
   EXPECT_EQ(h.availability, (std::vector<bool>{false, true}));
   EXPECT_EQ(h.held(), "n=30");
   EXPECT_EQ(h.fallbacks(), 0);
+}
+
+// What stands before the server finds nothing for a moment, while it rolls.
+TEST(WatchMachine, WhatIsNotAnApiServersAnswerSaysNothingAboutAKind) {
+  Harness h;
+  h.open();
+  h.events({added(widget("a", 3)), bookmark(10, true)});
+  h.pass(1min);
+  h.end();
+  ApiError error;
+  error.code = 404;
+  error.message = "default backend - 404";
+  for (int i = 0; i < 10; ++i) {
+    h.refuse(error);
+    h.fire();
+  }
+  EXPECT_TRUE(h.availability.empty());
+  EXPECT_TRUE(h.streaming());
+  EXPECT_EQ(h.fallbacks(), 0);
+}
+
+TEST(WatchMachine, OnlyRefusalsInARowMakeAKindMissing) {
+  WatchPolicy policy = Harness::pages();
+  policy.optional = true;
+  policy.right = ReadRight::late;
+  Harness h(policy);
+  for (int i = 0; i < 6; ++i) {
+    h.list_fails(i % 2 == 0 ? status(403, "Forbidden") : status(500, "InternalError"));
+    h.fire();
+  }
+  EXPECT_TRUE(h.availability.empty());
 }
 
 }  // namespace
