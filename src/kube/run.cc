@@ -133,8 +133,8 @@ class Process {
   }
 
   void tell_what_stays(const LoopStats& stats) const {
-    fmt::print("{} has taken its finalizers off {} object{} . {}\n", what_.name, stats.writes - stats.conflicts,
-               stats.writes - stats.conflicts == 1 ? "" : "s", what_.after_drain);
+    fmt::print("{} has taken its finalizers off {} object{}. {}\n", what_.name, stats.stored,
+               stats.stored == 1 ? "" : "s", what_.after_drain);
   }
 
   ManagerOptions manager_options(base::ThreadReactor& reactor, const ClientConfig& config, const LeaderOptions& lease,

@@ -115,6 +115,19 @@ TEST_F(LoopAnswersTest, T55_AFrozenWatchEndsInALiveRead) {
   EXPECT_EQ(thing("a")->value, "later");
 }
 
+// What --drain tells people is what has taken effect.
+TEST_F(LoopAnswersTest, WritesThatWereRefusedAreNotCountedAsStored) {
+  server.put("a", {{"value", "x"}});
+  by_hand();
+  start();
+  answer(0, ThingServer::status(403, "Forbidden"));
+  run(1s);
+  answer();
+  answer();
+  EXPECT_EQ(loop->stats().writes, 3u);
+  EXPECT_EQ(loop->stats().stored, 2u) << "the finalizer and the status";
+}
+
 TEST_F(LoopAnswersTest, RepeatedConflictsReadLiveAndSlowDown) {
   server.put("a", {{"value", "x"}});
   int conflicts = 0;
