@@ -39,7 +39,11 @@ kube::Plan ClaimPass::run() {
   find_missing();
   resolve();
   match();
-  if (protect_and_stamp() || complete() || take_back()) return std::move(plan_);
+  const base::Duration refused = view_.since("refused", view_.failures() > 0 && !view_.refusal().empty());
+  if (protect_and_stamp() || complete() || take_back()) {
+    tell_refusal(refused);
+    return std::move(plan_);
+  }
   report();
   return std::move(plan_);
 }

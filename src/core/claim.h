@@ -46,6 +46,9 @@ class ClaimPass {
   bool complete();           // §3.4
   bool take_back();          // §9.3
   void report();             // §3.8
+  // The write that the plan has is refused again and again, for so long: has the status say so in its place, which is a
+  // subresource and may be let through where the object is not. Once that is said the plan stays as it is.
+  void tell_refusal(base::Duration refused);
 
   // Whether the family is served: counted, not Lost, and signed with our uid (or the very one that was reported).
   bool is_served(base::Family family) const;

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "api/names.h"
 #include "core/claim.h"
 #include "core/metrics.h"
 #include "core/reasons.h"
+#include "kube/event_recorder.h"
 #include "kube/flags.h"
 
 namespace core {
@@ -21,6 +23,16 @@ boost::json::array json_of(const std::vector<api::ReportedAddress>& addresses) {
 
 // A claim that gets its addresses back says nothing meanwhile, unless that takes longer than this.
 constexpr base::Duration k_restore_patience = std::chrono::seconds(5);
+
+constexpr std::string_view k_refusal_throttle = "refusal";
+constexpr int k_refusal_burst = 3;
+constexpr base::Duration k_refusal_refill = std::chrono::minutes(10);
+constexpr std::size_t k_longest_refusal = 500;
+// A webhook that is down, or a server that restarts, is worth a word only after this.
+constexpr base::Duration k_refusal_patience = std::chrono::seconds(10);
+
+// Somebody decided against it, rather than that something went wrong on the way.
+bool is_final(int code) { return code >= 400 && code < 500 && code != 401 && code != 429; }
 
 std::string joined(const std::vector<api::ReportedAddress>& addresses) {
   std::string text;
@@ -149,6 +161,37 @@ void ClaimPass::report() {
     plan_.observations.push_back({std::string(k_claims_bound_metric), 1, {{"class", class_name}}});
     plan_.observations.push_back(
         {std::string(k_bind_seconds_metric), std::chrono::duration<double>(waited_).count(), {}});
+  }
+}
+
+// Each status that is taken makes the next try of the refused write come at once, and each refusal makes the status
+// look different to a policy whose words differ each time: hence the throttle. Where the status is refused too, the
+// tries take turns.
+void ClaimPass::tell_refusal(base::Duration refused) {
+  if (view_.failures() % 2 == 0 || view_.refusal().empty()) return;
+  if (!is_final(view_.refusal_code()) && refused < k_refusal_patience)
+    return plan_.then_look_after(k_refusal_patience - refused);
+  const bool own = kube::same_resource(*plan_.writes.front().target.resource, api::IPAddressClaim::kind().resource);
+  Wait refusal{own ? reason::claim_refused : reason::address_refused,
+               fmt::format("the API server refuses what has to be written on {}: {}",
+                           own ? "this claim before it is served" : "the address of this claim",
+                           kube::cut(view_.refusal(), k_longest_refusal))};
+  const kube::Condition* said = kube::find_condition(claim_.conditions, api::condition::bound);
+  const bool again = said != nullptr && said->reason == refusal.reason;
+  const base::Duration delay = view_.throttle(k_refusal_throttle, k_refusal_burst, k_refusal_refill);
+  if (delay > base::Duration::zero()) {
+    if (!again) return;
+    refusal.message = said->message;
+  }
+  std::vector<kube::Write> writes = std::exchange(plan_.writes, {});
+  std::vector<std::string> spends = std::exchange(plan_.spends, {});
+  wait_ = std::move(refusal);
+  report();
+  if (plan_.writes.empty()) {
+    plan_.writes = std::move(writes);
+    plan_.spends = std::move(spends);
+  } else if (delay == base::Duration::zero()) {
+    plan_.spends.emplace_back(k_refusal_throttle);
   }
 }
 

@@ -34,6 +34,10 @@ inline constexpr std::string_view waiting_for_provisioning = "WaitingForProvisio
 inline constexpr std::string_view address_lost = "AddressLost";
 // The address that was pre-bound to the claim is still attached to a workload of its former holder.
 inline constexpr std::string_view address_still_attached = "AddressStillAttached";
+// What the core has to write on the claim itself before it is served is refused by the API server.
+inline constexpr std::string_view claim_refused = "ClaimRefused";
+// The same, of the address that was pre-bound to the claim or that comes back to it.
+inline constexpr std::string_view address_refused = "AddressRefused";
 // A restored copy, and what it had is not back yet (§9.4).
 inline constexpr std::string_view restored_waiting = "RestoredWaiting";
 // spec.addressName cannot be served, one reason for each cause (contract §3.7).

@@ -9,6 +9,7 @@ namespace json = boost::json;
 
 const std::vector<kube::Resource>& known_resources() {
   static constexpr std::string_view ipam = "local.sdn.cozystack.io";
+  static constexpr std::string_view admission = "admissionregistration.k8s.io";
   static constexpr std::string_view rbac = "rbac.authorization.k8s.io";
   static const std::vector<kube::Resource> resources = {
       {ipam, "v1alpha1", "ipaddressclasses", "IPAddressClass", false},
@@ -29,6 +30,8 @@ const std::vector<kube::Resource>& known_resources() {
       {"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", true},
       {"apps", "v1", "deployments", "Deployment", true},
       {"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", false},
+      {admission, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", false},
+      {admission, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", false},
       {rbac, "v1", "clusterroles", "ClusterRole", false},
       {rbac, "v1", "clusterrolebindings", "ClusterRoleBinding", false},
       {rbac, "v1", "roles", "Role", true},
