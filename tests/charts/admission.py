@@ -19,6 +19,7 @@ WHO = {
     "metallb": {"user": "metallb"},
     "collector": {"user": "system:serviceaccount:kube-system:generic-garbage-collector"},
     "namespaces": {"user": "system:serviceaccount:kube-system:namespace-controller"},
+    "manager": {"user": "system:kube-controller-manager"},
 }
 
 

@@ -208,6 +208,36 @@ class Live:
         self.works("after-rollback")
         self.still_held("by a rollback")
 
+    def refuse_to_forget(self):
+        """A namespace in which addresses are held is not forgotten; one in which none are is."""
+        new = "metallb-holds"
+        upgrade = ("upgrade", "metallb-iad", chart_of("metallb-iad"), "--namespace", "metallb-iad-system", "--set", f"placeholderNamespace={new}")
+        former = "formerPlaceholderNamespaces={metallb-iad-system}"
+        code, _, said = self.cluster.helm(*upgrade)
+        self.count.check("placeholders are not left behind without a word", code != 0 and
+                         "formerPlaceholderNamespaces: add metallb-iad-system" in said, said)
+        role = "/apis/rbac.authorization.k8s.io/v1/namespaces/metallb-iad-system/roles/metallb-iad"
+        self.count.check("the pods that are there keep their rights", self.cluster.get(role).accepted)
+        self.follow()
+        self.cluster.must_helm(*upgrade, "--set", former)
+        code, _, said = self.cluster.helm(*upgrade)
+        self.count.check("a former namespace is not forgotten too early", code != 0 and
+                         "formerPlaceholderNamespaces: keep metallb-iad-system until" in said, said)
+        self.roll()
+        left = "/api/v1/namespaces/metallb-iad-system/services?labelSelector=metallb.drivers.local.sdn.cozystack.io/placeholder"
+        wait_until("all placeholders to move", 120, lambda: not self.cluster.get(left).body["items"])
+        self.at_rest()
+        self.cluster.must_helm(*upgrade)
+        self.roll()
+        self.works("after-moving")
+        back = upgrade[:-1] + ("placeholderNamespace=metallb-iad-system", "--set", f"formerPlaceholderNamespaces={{{new}}}")
+        self.cluster.must_helm(*back)
+        self.roll()
+        left = left.replace("metallb-iad-system", new)
+        wait_until("all placeholders to move back", 120, lambda: not self.cluster.get(left).body["items"])
+        self.at_rest()
+        self.still_held("by moving the placeholders to another namespace and back")
+
     def repair(self):
         """An upgrade brings back what was deleted by hand."""
         self.follow()
@@ -382,7 +412,8 @@ def run_older(cluster, count, binaries, logs):
 def run(cluster, count, binaries, logs):
     live = Live(cluster, count, binaries, logs)
     steps = ("install the charts before these", lambda: live.install_previous(live.previous())), ("fill", live.fill), \
-        ("upgrade", live.upgrade), ("roll back", live.roll_back), ("upgrade and repair", live.repair), ("remove", live.remove), \
+        ("upgrade", live.upgrade), ("roll back", live.roll_back), ("upgrade and repair", live.repair), \
+        ("move the placeholders", live.refuse_to_forget), ("remove", live.remove), \
         ("install again", live.install_again), ("drain", live.drain), ("first address", live.first_address), ("clear", live.clear), \
         ("take over", live.take_over)
     try:
