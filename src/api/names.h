@@ -48,9 +48,9 @@ inline constexpr std::string_view claim_name = "metallb.drivers.local.sdn.cozyst
 inline constexpr std::string_view class_label = "metallb.drivers.local.sdn.cozystack.io/class";
 // On what is rendered for a class: its parameters.advertise as JSON, for when the class is gone and addresses are not.
 inline constexpr std::string_view advertise = "metallb.drivers.local.sdn.cozystack.io/advertise";
-// How often the driver has made MetalLB look at this Service again. Only that it changes matters.
 // Condition of an address.
 inline constexpr std::string_view service_refused = "metallb.drivers.local.sdn.cozystack.io/ServiceRefused";
+// How often the driver has made MetalLB look at this Service again. Only that it changes matters.
 inline constexpr std::string_view touched = "metallb.drivers.local.sdn.cozystack.io/touched";
 // On an IPAddress of a Service that had it before it was claimed: who that is, what it carried, and how far it is
 // (JSON). As a label, "true" on the claim that was made for it.
