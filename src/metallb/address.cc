@@ -48,6 +48,7 @@ AddressPass::AddressPass(const Context& context, kube::View& view, const api::IP
       keeper_(keeper_of(view, context.options, address, ip)) {}
 
 kube::Plan AddressPass::live() {
+  futile_ = is_futile(view_, plan_);
   if (was_never_promised()) return std::move(plan_);
   attached_ = is_attached(view_, context_.options, address_);
   shown_ = service_ != nullptr && shows(*service_, ip_);

@@ -37,6 +37,8 @@ void AddressPass::hold() {
   const api::Service* user = best == nullptr ? keeper_ : nullptr;
   if (user == nullptr && best == nullptr) user = restored_user(view_, context_.options, address_, ip_);
   if (user != nullptr && !view_.has_fact(letting_go_bucket(user->meta.ns, user->meta.name))) return;
+  if (futile_ || (best == nullptr && !has_home(view_, context_.options)))
+    plan_.facts.push_back({unholdable_bucket(address_.meta.name), "", "", {}});
   // Without a key MetalLB would refuse it beside the workload: that gets one first.
   const bool too_early = sharing_ && key_.empty();
   if (best == nullptr) {
@@ -61,8 +63,7 @@ void AddressPass::hold() {
 }
 
 void AddressPass::create_hold(std::string step, const api::Service* beside) {
-  const auto* home = view_.get<api::Namespace>(context_.options.placeholder_namespace);
-  if (home == nullptr || home->meta.deleting || home->phase == "Terminating") return;
+  if (!has_home(view_, context_.options)) return;
   for (std::string name : {hold_name(address_.meta.name), spare_hold_name(address_.meta.name)}) {
     const std::string& ns = context_.options.placeholder_namespace;
     if (view_.busy({&services(), ns, name})) return;
@@ -99,7 +100,7 @@ void AddressPass::hand_over() {
     ask_for_gap(false);
     return wait_for_pin();
   }
-  if (is_futile(view_, plan_)) return;
+  if (futile_) return;
   // Until its next try it is an address that is held like any other, and nobody waits for it.
   if (!is_release_due() || is_throttled()) return hold();
   // The plan that opens it says that it is open.
@@ -168,7 +169,7 @@ void AddressPass::tell_that_it_has_not_landed(std::string_view instead, bool onc
 
 // "A hold or a pin has not landed": no unassigned placeholder may exist while MetalLB could give the address to it.
 void AddressPass::ask_for_gap(bool patient) {
-  if (is_futile(view_, plan_) || !is_in_pool()) return;
+  if (futile_ || !is_in_pool()) return;
   if (is_taken() || release_stuck_) return;
   publish_gap(plan_, address_.className, ip_.family(), patient ? Gap::patient : Gap::eager);
 }

@@ -101,6 +101,7 @@ class AddressPass {
   void judge_sharing();
   std::string attach_key();
   std::string leaving_key();
+  bool goes_by_gap();
   bool may_stop_sharing();
   bool is_free_to_lose() const;
   void release_holds();
@@ -125,6 +126,7 @@ class AddressPass {
   bool shown_ = false;          // and MetalLB has given it the address
   bool handing_over_ = false;   // and MetalLB has not given it the address yet
   bool release_stuck_ = false;
+  bool futile_ = false;                 // the server refuses what the hold needs
   std::string_view rule_ = rule::gone;  // that forbids it to share the address with its hold; "" if it may
   bool sharing_ = false;                // they share, or are about to
   std::string key_;                     // by which; "" while somebody else has yet to choose it

@@ -19,11 +19,11 @@ void AddressPass::judge_sharing() {
   if (arriving) key_ = attach_key();
   if (leaving) key_ = leaving_key();
   // Whoever must put its key on first is not waited for for ever.
-  const bool awaits = leaving && key_.empty();
+  const bool awaits = leaving && key_.empty() && !goes_by_gap();
   const base::Duration waited = view_.since("awaiting-key", awaits);
   const base::Duration limit = context_.options.detach_timeout;
   if (awaits && waited < limit) plan_.then_look_after(limit - waited);
-  sharing_ = arriving || (leaving && (!awaits || waited < limit));
+  sharing_ = arriving || (leaving && (!key_.empty() || (awaits && waited < limit)));
   const bool keyed = holds_.best != nullptr && !handoff_key(*holds_.best).empty();
   keyed_ = view_.since("keyed", keyed);
   is_alone_ = keyed && !sharing_ && holds_.landed(ip_) && (service_ == nullptr || handoff_key(*service_).empty()) &&
@@ -61,6 +61,16 @@ std::string AddressPass::leaving_key() {
     return !chosen;
   });
   return chosen ? std::string(key) : std::string();
+}
+
+// The Service has said that it gets no key.
+bool AddressPass::goes_by_gap() {
+  bool said = false;
+  view_.each_fact(sharing_bucket(service_->meta.ns, service_->meta.name), [&](std::string_view, const auto& fact) {
+    said = fact.value.empty();
+    return !said;
+  });
+  return said;
 }
 
 // A hold whose key goes while MetalLB has somebody else beside it would lose the address.

@@ -11,6 +11,7 @@
 #include "kube/check.h"
 #include "metallb/class.h"
 #include "metallb/class_pass.h"
+#include "metallb/gap.h"
 #include "metallb/indexes.h"
 #include "metallb/names.h"
 #include "metallb/placeholder.h"
@@ -132,12 +133,9 @@ class PoolPass {
     take_back_excess(allowed);
   }
 
-  // Called when the creates are planned: there is one to try again, and it has been refused for a while. Rights that
-  // went with the namespace, a quota, a policy: neither a conflict nor what passes by itself.
+  // Called when the creates are planned: there is one to try again, and it has been refused for a while.
   bool is_refused() {
-    const int code = view_.refusal_code();
-    const bool refusal = code >= 400 && code < 500 && code != 409 && code != 429;
-    return refusal && view_.failures() >= k_failures_to_report && !plan_.writes.empty();
+    return metallb::is_refused(view_) && view_.failures() >= k_failures_to_report && !plan_.writes.empty();
   }
 
   void say(std::string bucket, std::string_view state) {
@@ -157,10 +155,7 @@ class PoolPass {
     return least > k_plenty ? least : left - count_taken(view_, pool_.class_name, parameters.ranges, pool_.family);
   }
 
-  bool has_home() {
-    const auto* home = view_.get<api::Namespace>(context_.options.placeholder_namespace);
-    return home != nullptr && !home->meta.deleting && home->phase != "Terminating";
-  }
+  bool has_home() { return metallb::has_home(view_, context_.options); }
 
   // True if all that want one are among those that may have one.
   bool create_for_oldest(std::size_t allowed) {

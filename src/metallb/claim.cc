@@ -37,6 +37,7 @@ bool is_refused(const api::IPAddressClass& cls) {
 }  // namespace
 
 kube::Plan ClaimPass::run() {
+  refused_for(view_);
   if (claim_ != nullptr) {
     halves_ = counted(view_, *claim_);
     if (is_stamped_for_us(*claim_)) class_ = served_class(view_, context_, claim_->status_className);

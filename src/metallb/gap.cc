@@ -11,22 +11,42 @@ namespace metallb {
 
 namespace {
 
-// After k_futile_writes, until that is tried anew.
+// After k_futile_after, until that is tried anew.
 constexpr base::Duration k_futile_pause = std::chrono::minutes(1);
+constexpr std::string_view k_futile = "futile";
 
-// One that waits for somebody else's finalizer is patient in the end.
+// What waits for somebody else's finalizer, or for a write that gets no answer, is patient in the end.
 Gap gap_of_going(kube::View& view, kube::Plan& plan, const api::Service& placeholder) {
-  const base::Duration going = view.since("going/" + placeholder.meta.name, placeholder.meta.deleting);
-  if (!placeholder.meta.deleting) return Gap::eager;
+  const auto family = family_of(placeholder);
+  const std::string place = "going/" + std::string(family ? base::to_string(*family) : "");
+  if (view.noted(place) != placeholder.meta.uid) view.since(place, false);
+  view.note(place, placeholder.meta.uid);
+  const base::Duration going = view.since(place, true);
   if (going < k_gap_patience) plan.then_look_after(k_gap_patience - going);
   return going < k_gap_patience ? Gap::eager : Gap::patient;
 }
 
 }  // namespace
 
-bool is_futile(const kube::View& view, kube::Plan& plan) {
-  if (view.failures() < k_futile_writes) return false;
-  plan.then_look_after(k_futile_pause);
+bool is_refused(const kube::View& view) {
+  const int code = view.refusal_code();
+  return view.failures() > 0 && code >= 400 && code < 500 && code != 409 && code != 429;
+}
+
+bool is_unanswered(const kube::View& view) { return view.failures() > 0 && !is_refused(view); }
+
+base::Duration refused_for(kube::View& view) { return view.since("writes-refused", is_refused(view)); }
+
+// The pause is remembered: a plan without writes, as in the pause, ends a row of failures.
+bool is_futile(kube::View& view, kube::Plan& plan) {
+  const bool lasts = refused_for(view) >= k_futile_after;
+  const base::Duration paused = view.since(k_futile, lasts || view.remembers(k_futile));
+  if (!view.remembers(k_futile)) return false;
+  if (paused >= k_futile_pause) {
+    view.since(k_futile, false);
+    return false;
+  }
+  plan.then_look_after(k_futile_pause - paused);
   return true;
 }
 

@@ -14,13 +14,21 @@
 
 namespace metallb {
 
-// Writes in a row that failed until what they are for keeps nobody waiting any more.
-inline constexpr int k_futile_writes = 5;
+// How long the server may refuse a key's writes until what they are for keeps nobody waiting any more.
+inline constexpr base::Duration k_futile_after = std::chrono::seconds(10);
 // How long something that does not get its address, or does not go, comes before all others.
 inline constexpr base::Duration k_gap_patience = std::chrono::minutes(5);
 
-// The key's writes are refused again and again: nobody else is kept waiting for it, and it is tried anew in a while.
-bool is_futile(const kube::View& view, kube::Plan& plan);
+// The write that failed last was refused, by rights, a quota or a policy: neither a conflict nor what passes by itself.
+bool is_refused(const kube::View& view);
+// It has failed otherwise: no answer, an error of the server's own (a webhook that is down is one), too many requests.
+// That says nothing about the next try.
+bool is_unanswered(const kube::View& view);
+// For how long the key's writes have been refused without one that was not. Must be asked in every pass of the key.
+base::Duration refused_for(kube::View& view);
+// They have been refused for so long that nobody else is kept waiting for them; they are tried anew in a while. Must be
+// asked in every pass of the key, or refused_for() where it is not.
+bool is_futile(kube::View& view, kube::Plan& plan);
 
 // Publishes, once in a plan, that a gap of this class and family is wanted or open. Of several the one that comes first
 // counts.

@@ -115,6 +115,7 @@ std::string letting_go_bucket(std::string_view ns, std::string_view service) {
 std::string sharing_bucket(std::string_view ns, std::string_view service) {
   return "sharing/" + std::string(ns) + "/" + std::string(service);
 }
+std::string unholdable_bucket(std::string_view address_name) { return "unholdable/" + std::string(address_name); }
 std::string opened_bucket(std::string_view class_name, base::Family family) {
   return bucket("opened", class_name, family);
 }

@@ -67,8 +67,11 @@ std::string forgotten_bucket(std::string_view class_name);
 std::string held_out_bucket(std::string_view address);
 // Published by a Service that the ledger does not have and that waits for holds to be made before it lets go.
 std::string letting_go_bucket(std::string_view ns, std::string_view service);
-// The key by which a Service that lets go shares with its holds, as the driver has chosen it.
+// The key by which a Service that lets go shares with its holds, as the driver has chosen it; "" if it gets none, and
+// lets go by the gap.
 std::string sharing_bucket(std::string_view ns, std::string_view service);
+// Published by an address that has no hold and cannot get one: nobody waits for that.
+std::string unholdable_bucket(std::string_view address_name);
 inline constexpr std::string_view k_want_new = "new";
 inline constexpr std::string_view k_want_placed = "placed";
 inline constexpr std::string_view k_supply_free = "free";

@@ -46,6 +46,7 @@ kube::Key placeholder_key(const Options& options, const api::Service& placeholde
 
 kube::Plan reconcile_placeholder(const Context& context, const kube::Key& key, kube::View& view) {
   kube::Plan plan;
+  refused_for(view);
   const std::string& ns = key.ns.empty() ? context.options.placeholder_namespace : key.ns;
   const auto* placeholder = view.get<api::Service>(ns, key.name);
   if (placeholder == nullptr || !is_placeholder(*placeholder, context.options)) {

@@ -240,6 +240,11 @@ bool is_unassigned(const api::Service& placeholder) {
   return !is_recorded(placeholder) && placeholder.ingress.empty() && pin_of(placeholder).empty();
 }
 
+bool has_home(kube::View& view, const Options& options) {
+  const auto* home = view.get<api::Namespace>(options.placeholder_namespace);
+  return home != nullptr && !home->meta.deleting && home->phase != "Terminating";
+}
+
 std::optional<base::Family> family_of(const api::Service& service) {
   if (service.ipFamilies.size() != 1) return std::nullopt;
   return service.ipFamilies.front() == base::to_string(base::Family::v6) ? base::Family::v6 : base::Family::v4;

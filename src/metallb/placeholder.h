@@ -37,6 +37,8 @@ const kube::OwnerReference* held_object(const api::Service& placeholder);
 bool is_recorded(const api::Service& placeholder);
 // Nothing is assigned to it and MetalLB may give it any address of its pool at any moment.
 bool is_unassigned(const api::Service& placeholder);
+// The placeholder namespace is there to make placeholders in.
+bool has_home(kube::View& view, const Options& options);
 // The family a SingleStack Service asks for.
 std::optional<base::Family> family_of(const api::Service& service);
 // The pool it draws from: MetalLB's annotation under the current key, else under the old one; "" if none.

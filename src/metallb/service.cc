@@ -93,11 +93,12 @@ kube::Plan ServicePass::run() {
   }
   touch_pin(keeps);
   drop_key(keeps);
-  const base::Duration since = view_.since("letting-go", letting_go);
+  judge_sharing(letting_go);
   if (letting_go) {
-    let_go(since);
+    let_go();
   } else {
     forget_key();
+    for (const char* clock : {"holdless", "waiting"}) view_.since(clock, false);
   }
   tidy();
   return std::move(plan_);

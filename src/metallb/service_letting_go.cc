@@ -27,6 +27,8 @@ namespace {
 
 // Of a Service that lets go: the key that was drawn for it.
 constexpr std::string_view k_chosen = "sharing-key";
+// How long the hold may take that nobody has refused: the longest time between two tries of a write.
+constexpr base::Duration k_holdless_patience = std::chrono::minutes(5);
 
 }  // namespace
 
@@ -63,22 +65,53 @@ ServicePass::Addresses ServicePass::at_risk() {
   return found;
 }
 
-// Gap handoff: the hold stands ready, pinned, and no unassigned placeholder is about when the Service is made to drop
-// the address.
-bool ServicePass::is_hold_ready(const api::IPAddress& address, bool ask) {
+// Where the server refuses the sharing key, or nothing comes of it, the Service lets go by the gap.
+void ServicePass::judge_sharing(bool letting_go) {
+  const base::Duration refused = refused_for(view_);
+  const base::Duration lasted = view_.since("letting-go-answered", letting_go && !is_unanswered(view_));
+  const bool late = refused >= k_futile_after || lasted >= context_.options.detach_timeout / 2;
+  view_.since("letting-go", letting_go);
+  view_.since("late", letting_go && (late || view_.remembers("late")));
+  late_ = view_.remembers("late");
+}
+
+// For how much longer the Service waits for its hold. Not less than the time of a back-off as long as one may still
+// come, and then --detach-timeout. While the server does not answer nobody can do anything, and no time passes.
+base::Duration ServicePass::patience(const Addresses& risky) {
+  const bool holdless = std::ranges::any_of(risky, [&](const auto* address) { return is_hold_to_come(*address); });
+  const bool answered = !is_unanswered(view_);
+  const base::Duration without = view_.since("holdless", holdless && answered);
+  const base::Duration waited = view_.since("waiting", !holdless && answered);
+  if (is_no_hold_possible()) return {};
+  const base::Duration left = holdless ? k_holdless_patience - without : context_.options.detach_timeout - waited;
+  return std::max(left, base::Duration::zero());
+}
+
+// The hold has the address, or stands ready, pinned, and no unassigned placeholder is about when the Service is made to
+// drop it.
+bool ServicePass::is_hold_ready(const api::IPAddress& address) {
   if (address.meta.deleting && holder_of(view_, address) == nullptr) return true;
   const base::IpAddress ip = *value_of(address);
   const Holds holds = find_holds(view_, context_.options, address, ip);
-  if (holds.best != nullptr && ask) hold_keys_.emplace_back(handoff_key(*holds.best));
+  if (holds.best != nullptr) hold_keys_.emplace_back(handoff_key(*holds.best));
   // What is being done to it may be its deletion, and what has no pin is on its way out already.
   if (holds.landed(ip) && is_pinned_to(*holds.best, ip))
     return !view_.busy({&services(), holds.best->meta.ns, holds.best->meta.name});
-  if (ask && may_share(address)) {
-    shares_ = true;
-    return false;
-  }
-  if (ask) publish_gap(plan_, address.className, ip.family());
-  return holds.best != nullptr && is_pinned_to(*holds.best, ip) && is_gap_opened(view_, address.className, ip.family());
+  const bool shares = may_share(address) && (!late_ || is_key_good({&address}));
+  shares_ = shares_ || shares;
+  if (shares && !late_) return false;
+  publish_gap(plan_, address.className, ip.family());
+  const bool opened = is_gap_opened(view_, address.className, ip.family());
+  return !shares && holds.best != nullptr && is_pinned_to(*holds.best, ip) && opened;
+}
+
+// None is pinned to the address, and one may be: the server is still to answer, after a pause, say.
+bool ServicePass::is_hold_to_come(const api::IPAddress& address) {
+  if (address.meta.deleting && holder_of(view_, address) == nullptr) return false;
+  const base::IpAddress ip = *value_of(address);
+  const Holds holds = find_holds(view_, context_.options, address, ip);
+  return (holds.best == nullptr || !is_pinned_to(*holds.best, ip)) &&
+         !view_.has_fact(unholdable_bucket(address.meta.name));
 }
 
 bool ServicePass::may_share(const api::IPAddress& address) {
@@ -123,24 +156,26 @@ void ServicePass::share(const Addresses& risky) {
 
 void ServicePass::forget_key() { view_.note(k_chosen, ""); }
 
-bool ServicePass::is_no_hold_possible() {
-  if (!service_.meta.deleting) return false;
-  const auto* home = view_.get<api::Namespace>(context_.options.placeholder_namespace);
-  return home == nullptr || home->meta.deleting || home->phase == "Terminating";
+bool ServicePass::is_no_hold_possible() { return service_.meta.deleting && !has_home(view_, context_.options); }
+
+void ServicePass::wait_for_holds(const Addresses& risky) {
+  if (mine_.empty()) plan_.facts.push_back({letting_go_bucket(service_.meta.ns, service_.meta.name), "", "", {}});
+  if (shares_) {
+    share(risky);
+  } else if (late_) {
+    plan_.facts.push_back({sharing_bucket(service_.meta.ns, service_.meta.name), "", "", {}});
+  }
 }
 
-void ServicePass::let_go(base::Duration since) {
-  const base::Duration limit = context_.options.detach_timeout;
-  const bool patient = since < limit && view_.failures() < k_futile_writes && !is_no_hold_possible();
+void ServicePass::let_go() {
   const Addresses risky = at_risk();
+  const base::Duration left = patience(risky);
+  const bool patient = left > base::Duration::zero();
   bool ready = true;
-  for (const auto* address : risky) ready = is_hold_ready(*address, patient) && ready;
-  if (!ready && patient) {
-    if (mine_.empty()) plan_.facts.push_back({letting_go_bucket(service_.meta.ns, service_.meta.name), "", "", {}});
-    if (shares_) share(risky);
-    return plan_.then_look_after(limit - since);
-  }
-  if (is_being_emptied() && !risky.empty() && patient) return plan_.then_look_after(limit - since);
+  for (const auto* address : risky) ready = is_hold_ready(*address) && ready;
+  const bool waits = patient && (!ready || (is_being_emptied() && !risky.empty()));
+  if (waits) plan_.then_look_after(late_ ? left : std::min(left, context_.options.detach_timeout / 2));
+  if (waits) return ready ? void() : wait_for_holds(risky);
   // Our keys where nothing is ours come off at a pace, however often somebody puts them there.
   if (mine_.empty() && risky.empty() && !service_.meta.deleting && carries_our_keys(service_) && !draw_repair()) return;
   release(!risky.empty(), patient);

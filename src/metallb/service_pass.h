@@ -75,13 +75,17 @@ class ServicePass {
   bool keeps_what_it_must_not();
   bool draws_from_pool();
   Addresses at_risk();
-  bool is_hold_ready(const api::IPAddress& address, bool ask);
+  void judge_sharing(bool letting_go);
+  base::Duration patience(const Addresses& risky);
+  bool is_hold_ready(const api::IPAddress& address);
+  bool is_hold_to_come(const api::IPAddress& address);
   bool may_share(const api::IPAddress& address);
   bool is_key_good(const Addresses& risky);
   void share(const Addresses& risky);
   void forget_key();
   bool is_no_hold_possible();
-  void let_go(base::Duration since);
+  void wait_for_holds(const Addresses& risky);
+  void let_go();
   bool is_pool_ours() const;
   std::string why_parted();
   void tell_that_it_parts();
@@ -95,6 +99,7 @@ class ServicePass {
   const api::Service& service_;
   const Addresses mine_;                // associatedTo names this Service
   Addresses kept_;                      // those of them that it may keep
+  bool late_ = false;                   // sharing has not come about in time
   bool shares_ = false;                 // letting go, it waits for a hold that is to share with it
   std::vector<std::string> hold_keys_;  // which its holds have already, "" for none
   kube::Plan plan_;

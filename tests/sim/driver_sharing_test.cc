@@ -360,6 +360,45 @@ TEST(SharedHandoffTrouble, ResumesWhenMetalLBIsBack) {
   expect_nothing_left_of_it(sim);
 }
 
+// A server that restarts, has lost its rights or its webhook for a moment: nobody lets go of what nobody is about to
+// hold.
+TEST(SharedHandoffTrouble, AServerThatFailsForAWhileLeavesNoUnheldMoment) {
+  for (const auto& [code, lasts] :
+       {std::pair{403, seconds(3)}, {429, seconds(90)}, {500, seconds(3)}, {503, seconds(90)}}) {
+    for (const bool deletes : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} {}", code, deletes));
+      DriverSim sim;
+      sim.put_class("public", "203.0.113.0/30");
+      sim.put_claim("web");
+      ASSERT_TRUE(sim.eventually([&] { return sim.phase("web") == "Bound"; }));
+      const std::string ip = sim.ip_of("web");
+      for (const char* other : {"a", "b", "c"}) sim.put_claim(other);  // more than there are addresses
+      sim.put_service("app", "web");
+      ASSERT_TRUE(sim.eventually([&] { return sim.ingress("app") == std::set{ip} && sim.holder_of(ip).empty(); }));
+      Watcher watcher(sim);
+      watcher.guard(ip);
+      const Thief thief(sim, ip, milliseconds(lasts) / 100);
+      sandbox::Fault fault;
+      fault.effect = Effect::status;
+      fault.user = "driver";
+      fault.verb = "write";
+      fault.count = -1;
+      fault.code = code;
+      sim.world.faults().add(fault);
+      if (deletes) {
+        sim.remove(DriverSim::service_path("app"));
+      } else {
+        sim.patch(DriverSim::service_path("app"), unannotated());
+      }
+      sim.world.run_for(lasts);
+      sim.world.faults().clear();
+      ASSERT_TRUE(
+          sim.eventually([&] { return !sim.holder_of(ip).empty() && sim.attached_to(ip).empty(); }, minutes(10)))
+          << sim.story();
+    }
+  }
+}
+
 // Keys that a tenant takes off or alters in the middle cost it the address for a moment, but nobody else gets it.
 TEST(SharedHandoffTrouble, SurvivesATenantWhoAltersItsServiceOnTheWay) {
   for (std::uint64_t seed = 1; seed <= 80; ++seed) {
