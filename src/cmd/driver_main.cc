@@ -19,6 +19,7 @@ namespace {
 void add_flags(CLI::App& app, metallb::Options& options, std::string& placeholder_namespace) {
   const auto* group = "MetalLB";
   app.add_option("--metallb-namespace", options.metallb_namespace, "Namespace of MetalLB and its configuration")
+      ->check(kube::namespace_trouble)
       ->type_name("NAME")
       ->capture_default_str()
       ->group(group);
@@ -26,6 +27,7 @@ void add_flags(CLI::App& app, metallb::Options& options, std::string& placeholde
                  "Namespace that only this driver writes to: a Service in it holds each address. Default: the pod's "
                  "own, else " +
                      options.placeholder_namespace)
+      ->check(kube::namespace_trouble)
       ->type_name("NAME")
       ->group(group);
   app.add_option("--former-placeholder-namespaces", options.former_placeholder_namespaces,
@@ -34,6 +36,7 @@ void add_flags(CLI::App& app, metallb::Options& options, std::string& placeholde
                  "being free for a moment")
       ->type_name("NAMES")
       ->delimiter(',')
+      ->check(kube::namespace_trouble)
       ->group(group);
   app.add_option("--load-balancer-class", options.load_balancer_class,
                  "The loadBalancerClass that MetalLB serves, if it was given one")
@@ -41,6 +44,7 @@ void add_flags(CLI::App& app, metallb::Options& options, std::string& placeholde
       ->group(group);
   app.add_option("--max-placeholders", options.max_placeholders,
                  "Placeholders to make at most, as each takes a ClusterIP; 0 means any number")
+      ->check(kube::number_trouble)
       ->type_name("NUMBER")
       ->capture_default_str()
       ->group(group);

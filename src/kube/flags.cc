@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -81,6 +82,21 @@ void add_duration(CLI::App& app, const std::string& flag, base::Duration& value,
       ->default_str(format_duration(value));
 }
 
+std::string number_trouble(const std::string& text) {
+  double number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size() && number >= 0 && number <= 1e9) return {};
+  return fmt::format("\"{}\" is no number from 0 to 1000000000", text);
+}
+
+std::string namespace_trouble(const std::string& text) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  const bool good = text.empty() || (text.size() <= 63 && plain(text.front()) && plain(text.back()) &&
+                                     std::ranges::all_of(text, [&](char c) { return plain(c) || c == '-'; }));
+  if (good) return {};
+  return fmt::format("\"{}\" cannot be the name of a namespace: lower-case letters, digits and -, 63 at most", text);
+}
+
 base::Result<void> Flags::validate() const {
   const bool listed = credential_plugins.type == Policy::allowlist;
   if (listed && credential_plugins.allowlist.empty()) {
@@ -123,12 +139,12 @@ void Flags::add_to(CLI::App& app) {
       ->group(cluster);
   app.add_option("--kube-api-qps", kube_api_qps,
                  "Requests per second to the API server; 0 leaves it to the server's priority and fairness")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_trouble)
       ->type_name("NUMBER")
       ->capture_default_str()
       ->group(cluster);
   app.add_option("--kube-api-burst", kube_api_burst, "Requests at once above that rate; 0 means twice the rate")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_trouble)
       ->type_name("NUMBER")
       ->capture_default_str()
       ->group(cluster);
@@ -144,6 +160,7 @@ void Flags::add_to(CLI::App& app) {
       ->group("Leader election");
   app.add_option("--leader-election-namespace", leader_election_namespace,
                  "Namespace of the Lease. Default: the pod's own, else that of the kubeconfig's context")
+      ->check(namespace_trouble)
       ->type_name("NAME")
       ->group("Leader election");
   app.add_option("--metrics-bind-address", metrics_bind_address, "Where /metrics is served, or 0")

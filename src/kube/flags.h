@@ -45,6 +45,11 @@ struct Flags {
 void add_duration(CLI::App& app, const std::string& flag, base::Duration& value, base::Duration least,
                   const std::string& help);
 
+// Why that is no number from 0 to 10^9, "" if it is. A check of CLI11's, which has worse words for it.
+std::string number_trouble(const std::string& text);
+// Why that cannot be the name of a namespace, "" if it can or is empty. A check of CLI11's.
+std::string namespace_trouble(const std::string& text);
+
 // As Go's time.ParseDuration, without signs and fractions; a bare number is refused.
 base::Result<base::Duration> parse_duration(std::string_view text);
 // "1m30s".

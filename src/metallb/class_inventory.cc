@@ -57,7 +57,9 @@ class Summary {
       sentences_.emplace(sentences_.begin(),
                          "the driver runs without --inventory (chart value inventory) and changes nothing");
     }
-    if (sentences_.empty()) sentences_.emplace_back("no Service has an address of the class without a claim");
+    if (sentences_.empty())
+      sentences_.emplace_back(mode == Inventory::revert ? "nothing that was adopted is left"
+                                                        : "no Service has an address of the class without a claim");
     return fmt::format("{}\n{}\n{}", status_, reason_, join_sentences(sentences_));
   }
 

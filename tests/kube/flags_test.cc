@@ -71,8 +71,11 @@ TEST(Flags, BadValuesAreNamed) {
            {"--leader-election-retry-period=2", "\"2\" is no duration"},
            {"--leader-election-lease-duration=10ms", "less than 1s"},
            {"--max-concurrent-reconciles=0", "0"},
-           {"--kube-api-qps=-1", "-1"},
+           {"--kube-api-qps=-1", "\"-1\" is no number from 0 to 1000000000"},
+           {"--kube-api-burst=99999999999999999999", "is no number from 0 to"},
+           {"--kube-api-burst=1.5", "1.5"},
            {"--kube-api-qps=fast", "fast"},
+           {"--leader-election-namespace=Kube_System", "cannot be the name of a namespace"},
            {"--nonsense", "--nonsense"}}) {
     Flags flags;
     const std::string error = parse(flags, {arg});

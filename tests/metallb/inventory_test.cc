@@ -267,7 +267,7 @@ TEST_F(InventoryTest, RevertingLeavesTheServiceAsItWasAndNothingElse) {
     EXPECT_EQ(address(k_v4), nullptr);
     EXPECT_EQ(document(), before);
     expect_untouched();
-    EXPECT_EQ(condition(), "True/Reverted: no Service has an address of the class without a claim");
+    EXPECT_EQ(condition(), "True/Reverted: nothing that was adopted is left");
     EXPECT_EQ(settle_after(std::chrono::minutes(10)), 0);
     world.vanish<api::Service>("tenant-a", "app");
   }
