@@ -114,6 +114,7 @@ void Loop::Impl::schedule() {
 void Loop::Impl::turn() {
   scheduled = false;
   notice_what_is_served();
+  pump();  // what had to wait while a kind was gone and back before anybody noticed
   bear_some();
   if (changes_since_collect >= k_collect_after) collect();
   if (!try_start()) return finish_drain();
@@ -178,7 +179,9 @@ void Loop::Impl::notice_what_is_served() {
     const Store& store = *state.stores()[i];
     if (store.synced() && !store.served() && !gone[i]) {
       gone[i] = true;
-      if (!whole()) abandon_continuing();
+      if (whole()) continue;
+      give_up_unsent();
+      abandon_continuing();
     } else if (store.available() && gone[i]) {
       gone[i] = false;
       bear_all(i);  // their keys may have found nothing meanwhile, and be forgotten

@@ -57,7 +57,7 @@ void Loop::Impl::wait_for_lease() {
 // Sends what may be sent: reads always, writes while the lease holds.
 void Loop::Impl::pump() {
   while (requests < options.max_requests) {
-    bool write = !writes_to_send.empty() && leading;
+    bool write = !writes_to_send.empty() && leading && whole();
     if (write && !lease_outlives(options.write_timeout)) {
       wait_for_lease();
       write = false;
@@ -161,7 +161,8 @@ void Loop::Impl::merge_read(Exchange& exchange, Reply reply) {
   if (exchange.read == ReadOutcome::absent) store.entomb(exchange.target.ns, exchange.target.name, exchange.uid);
 }
 
-// Leadership has ended, or the loop is drained: writes that nobody has seen yet never happen.
+// Leadership has ended, a needed kind is not served, or the loop is drained: writes that nobody has seen yet never
+// happen.
 void Loop::Impl::give_up_unsent() {
   for (const KeyId id : std::exchange(writes_to_send, {})) {
     Activation& activation = *key_state(id).activation;  // ends with its last exchange

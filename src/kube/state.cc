@@ -14,7 +14,7 @@ namespace {
 
 // Takes out of a plan what must not be in it, so that the rest can be carried out: of two writes on one object the
 // second, as if the object were busy. Returns what was wrong; "" if nothing was.
-std::string mend(Plan& plan) {
+std::string mend(Plan& plan, State& state, const KeyMemory& memory) {
   std::string wrong;
   const auto demand = [&](bool holds, std::string_view what) {
     if (!holds && wrong.empty()) wrong = what;
@@ -22,6 +22,11 @@ std::string mend(Plan& plan) {
   };
   if (!demand(plan.confirms.empty() || plan.writes.empty(), "a plan asks for live reads and writes at once"))
     plan.writes.clear();
+  std::erase_if(plan.confirms, [&](const Confirm& confirm) {
+    const Resource* resource = confirm.target.resource;
+    return !demand(resource != nullptr && state.store_of(*resource) != nullptr,
+                   "a plan asks for a live read of a kind that is not watched");
+  });
   if (plan.writes.size() > 1) {
     std::set<std::string> targets;
     std::erase_if(plan.writes, [&](const Write& write) {
@@ -29,8 +34,19 @@ std::string mend(Plan& plan) {
     });
   }
   std::erase_if(plan.events, [&](const EventNote& event) {
-    return !demand(event.once || !plan.writes.empty(), "an event rides on no write and is not sent once");
+    return !demand(event.regarding.resource != nullptr, "an event is about nothing") ||
+           !demand(event.once || !plan.writes.empty(), "an event rides on no write and is not sent once");
   });
+  std::erase_if(plan.spends, [&](const std::string& throttle) {
+    return !demand(memory.throttles.contains(throttle), "a plan spends from a throttle that its pass never asked for");
+  });
+  for (Fact& fact : plan.facts) {
+    const std::string& reader = fact.reader.reconciler;
+    const auto& known = state.controller().reconcilers;
+    if (!demand(reader.empty() || std::ranges::find(known, reader, &ReconcilerSpec::name) != known.end(),
+                "a fact is for a reconciler that its controller does not declare"))
+      fact.reader = {};
+  }
   if (!demand(!plan.forget || (plan.sends_nothing() && plan.facts.empty()),
               "a plan forgets its key but wants something of it"))
     plan.forget = false;
@@ -198,7 +214,7 @@ Plan State::pass(KeyId id, KeyMemory& memory, std::string* flaw) {
   View view(*this, memory);
   try {
     plan = reconciler.reconcile(key, view);
-    wrong = mend(plan);
+    wrong = mend(plan, *this, memory);
   } catch (const std::exception& e) {
     wrong = "a pass throws: " + std::string(e.what());
     plan.facts = facts_.published(id);

@@ -140,6 +140,53 @@ TEST_F(LoopFlawsTest, AKeyThatWantsSomethingIsNotForgotten) {
   expect_that_it_heals();
 }
 
+TEST_F(LoopFlawsTest, ALiveReadOfWhatIsNotWatchedIsLeftOut) {
+  static const Resource other{"tests.example", "v1", "others", "Other", true};
+  start_with([](const Key& k, View&) {
+    Plan plan;
+    plan.confirms.push_back({{&other, k.ns, k.name}});
+    return plan;
+  });
+  expect_that_only_the_bad_one_suffers();
+  EXPECT_EQ(loop->stats().reads, 0u);
+  expect_that_it_heals();
+}
+
+TEST_F(LoopFlawsTest, AThrottleThatNobodyAskedForIsNotDrawnFrom) {
+  start_with([](const Key& k, View& view) {
+    Plan plan;
+    const Thing& t = it(k, view);
+    plan.writes.push_back(set_state(t, t.state == "one" ? "two" : "one"));
+    plan.spends.emplace_back("unknown");
+    return plan;
+  });
+  expect_that_only_the_bad_one_suffers();
+  EXPECT_NE(thing("bad")->state, "") << "the write itself is sound";
+  expect_that_it_heals();
+}
+
+TEST_F(LoopFlawsTest, AFactForAReconcilerThatIsNoneWakesNobody) {
+  start_with([](const Key& k, View&) {
+    Plan plan;
+    plan.facts.push_back({"bucket", "", "", {"nobody", k.ns, k.name}});
+    return plan;
+  });
+  expect_that_only_the_bad_one_suffers();
+  EXPECT_EQ(facts("bucket"), 1u);
+  expect_that_it_heals();
+}
+
+TEST_F(LoopFlawsTest, AnEventAboutNothingIsLeftOut) {
+  start_with([](const Key&, View&) {
+    Plan plan;
+    plan.events.push_back({{nullptr, "ns", "bad"}, "uid", true, "Lost", "Tell", "x", true});
+    return plan;
+  });
+  expect_that_only_the_bad_one_suffers();
+  EXPECT_EQ(server.events["Lost"], 0);
+  expect_that_it_heals();
+}
+
 using LoopFlawsDeathTest = LoopFlawsTest;
 TEST_F(LoopFlawsDeathTest, TestsMayInsistOnPlansWithoutFlaws) {
   options.abort_on_flaws = true;

@@ -53,6 +53,43 @@ TEST_F(LoopServedTest, NothingIsPlannedWithoutAKindThatIsNeeded) {
   expect_nothing_missed();
 }
 
+TEST_F(LoopServedTest, WhatIsPlannedIsNotSentAnyMore) {
+  server.put("a", {{"value", "x"}});
+  server.put("b", {{"value", "x"}});
+  options.max_requests = 1;
+  automatic = false;
+  start();
+  ASSERT_THAT(waiting(), ElementsAre("PATCH ns/a")) << "the other one's waits for it";
+  serve(false);
+  answer();
+  run(1min);
+  EXPECT_THAT(waiting(), IsEmpty());
+  EXPECT_EQ(loop->stats().held_back, 1U);
+  automatic = true;
+  come_back();
+  EXPECT_EQ(thing("a")->state, "x");
+  EXPECT_EQ(thing("b")->state, "x");
+  expect_nothing_missed();
+}
+
+TEST_F(LoopServedTest, WhatIsPlannedWaitsForAKindThatIsBackBeforeAnybodyNotices) {
+  server.put("a", {{"value", "x"}});
+  server.put("b", {{"value", "x"}});
+  options.max_requests = 1;
+  automatic = false;
+  start();
+  ASSERT_THAT(waiting(), ElementsAre("PATCH ns/a"));
+  store().set_served(false);
+  wire.answer(0, server.handle(wire.waiting.at(0).request));
+  store().set_served(true);
+  reactor.run();
+  EXPECT_FALSE(waiting().empty());
+  automatic = true;
+  while (!wire.waiting.empty()) answer();
+  settle();
+  EXPECT_EQ(thing("b")->state, "x");
+}
+
 TEST_F(LoopServedTest, AKeyThatFoundNothingOfAnOptionalKindIsBornAgain) {
   controller.watches.front().optional = true;
   server.put("a", {{"value", "1"}});
