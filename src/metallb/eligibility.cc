@@ -192,9 +192,9 @@ std::optional<Refusal> refusal_by_phase(const api::Service& service, const Addre
 
 const api::Service* first_in_line(kube::View& view, const Context& context, const api::IPAddressClaim& claim) {
   const api::Service* first = nullptr;
-  view.each<api::Service>(k_service_claim_index, slash(claim.meta.ns, claim.meta.name), [&](const api::Service& other) {
+  view.each<api::Service>(k_service_line_index, slash(claim.meta.ns, claim.meta.name), [&](const api::Service& other) {
     const bool candidate = is_copy(other) ? return_of(view, context.options, other) != Return::none
-                                          : !other.meta.deleting && choose(view, context, other, claim).has_value();
+                                          : choose(view, context, other, claim).has_value();
     if (candidate) first = &other;
     return !candidate;
   });

@@ -58,15 +58,19 @@ std::vector<kube::IndexSpec> service_indexes(const Options& options) {
       if (is_placeholder(service, options)) entries(service, out);
     });
   };
+  const auto by_claim = [options](const api::Service& service, Entries& out) {
+    if (service.meta.ns == options.placeholder_namespace) return;
+    const std::string* claim = service.meta.annotations.find(api::claim_annotation);
+    if (claim != nullptr)
+      out.push_back({slash(service.meta.ns, *claim), (is_copy(service) ? "0" : "1") + age_order(service.meta)});
+  };
   return {
-      index<api::Service>(
-          k_service_claim_index,
-          [options](const api::Service& service, Entries& out) {
-            if (service.meta.ns == options.placeholder_namespace) return;
-            const std::string* claim = service.meta.annotations.find(api::claim_annotation);
-            if (claim != nullptr)
-              out.push_back({slash(service.meta.ns, *claim), (is_copy(service) ? "0" : "1") + age_order(service.meta)});
-          }),
+      index<api::Service>(k_service_claim_index, by_claim),
+      index<api::Service>(k_service_line_index,
+                          [options, by_claim](const api::Service& service, Entries& out) {
+                            if (!service.meta.deleting && is_served_by_metallb(options, service))
+                              by_claim(service, out);
+                          }),
       index<api::Service>(k_service_shown_index,
                           [](const api::Service& service, Entries& out) {
                             for (const base::IpAddress& ip : shown(service)) out.push_back({ip.to_string(), ""});

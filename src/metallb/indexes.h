@@ -26,6 +26,9 @@ std::vector<kube::IndexSpec> address_indexes();
 
 // Service by "ns/name" of the claim it names, copies before all others, then oldest first. Not for placeholders.
 inline constexpr std::string_view k_service_claim_index = "names-claim";
+// Of these, in the same order, those that MetalLB would serve: the line for the claim's addresses. A Service that costs
+// its owner nothing, not even a cluster IP, is not looked at by all who wait behind it.
+inline constexpr std::string_view k_service_line_index = "in-line";
 // Service by canonical text of each address its ingress shows.
 inline constexpr std::string_view k_service_shown_index = "shown";
 // Service by its own uid, if it is recorded on it: the original of copies.

@@ -258,5 +258,22 @@ TEST_F(EligibilityTest, TheServiceIsToldOfABindingThatIsCleared) {
   EXPECT_EQ(world.events.back().note, "203.0.113.1 is taken off: IPAddressClaim web has it no more");
 }
 
+// What MetalLB serves nobody with costs its owner nothing: whoever waits behind it must not look at it.
+TEST_F(EligibilityTest, WhatCanNeverAttachStandsInNobodysLine) {
+  put_bound();
+  for (int i = 0; i < 20; ++i) {
+    put_service(fmt::format("old{:02}", i));
+    world.change<api::Service>("tenant-a", fmt::format("old{:02}", i), R"({"spec":{"type":"ExternalName"}})");
+  }
+  for (const char* name : {"app", "next"}) put_service(name);
+  for (const char* name : {"old07", "next"}) world.settle(service_key("tenant-a", name));
+  world.take_woken();
+  world.change<api::Service>("tenant-a", "old07", R"({"metadata":{"annotations":{"a":"b"}}})");
+  EXPECT_TRUE(world.is_woken(service_key("tenant-a", "old07")));
+  EXPECT_FALSE(world.is_woken(service_key("tenant-a", "next")));
+  world.change<api::Service>("tenant-a", "old07", R"({"spec":{"type":"LoadBalancer"}})");
+  EXPECT_TRUE(world.is_woken(service_key("tenant-a", "next"))) << "it has somebody before it now";
+}
+
 }  // namespace
 }  // namespace metallb::testing
