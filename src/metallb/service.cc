@@ -17,6 +17,7 @@
 #include "metallb/placeholder.h"
 #include "metallb/reasons.h"
 #include "metallb/reconcilers.h"
+#include "metallb/rendering.h"
 #include "metallb/restore.h"
 #include "metallb/service_pass.h"
 #include "metallb/sharing.h"
@@ -88,10 +89,12 @@ kube::Plan ServicePass::run() {
     letting_go = carries_our_keys(service_) || keeps_what_it_must_not();
   } else if (keeps) {
     maintain();
+    letting_go = !gives_up_.empty();
   } else if (!attach()) {
     letting_go = carries_our_keys(service_);
   }
-  touch_pin(keeps);
+  if (!keeps) view_.since("barred", false);
+  touch_pin(keeps && gives_up_.empty());
   drop_key(keeps);
   judge_sharing(letting_go);
   if (letting_go) {
@@ -175,9 +178,13 @@ bool ServicePass::is_first_in_line(const api::IPAddressClaim& claim) {
 
 // Step 1: the ledger knows before MetalLB does.
 void ServicePass::associate(const Addresses& chosen) {
-  for (const auto* address : chosen) {
-    if (is_busy(*address) || is_hold_keyed(*address)) return;
+  const bool keyed = std::ranges::any_of(chosen, [&](const auto* address) { return is_hold_keyed(*address); });
+  if (lasts("hold-keyed", keyed, context_.options.attach_timeout)) {
+    tell(reason::handoff_timed_out, "Attach",
+         "the address is still on its way from one placeholder, or Service, to another; this one gets it after that",
+         true, true);
   }
+  if (keyed || std::ranges::any_of(chosen, [&](const auto* address) { return is_busy(*address); })) return;
   const std::string bucket = "handoff/" + service_.meta.uid + "/" + chosen.front()->claimRef->name;
   const base::Duration wait = view_.throttle(bucket, k_handoff_burst, k_handoff_refill);
   if (wait > base::Duration::zero()) {
@@ -216,14 +223,27 @@ void ServicePass::maintain() {
     // A key of its own lets others join the address, also when it comes later.
     const bool has = has_any(service_, kept_);
     if (!chosen && is_worth_telling(has, chosen.error())) refuse(chosen.error());
-    // MetalLB has taken it off, and cannot give it back as the Service is now.
-    if (!chosen && !has) return withdraw();
+    const bool barred = !chosen && !has && given && is_barred(chosen.error());
+    if (lasts("barred", barred, context_.options.attach_timeout)) {
+      gives_up_ = chosen.error().note;
+      return;
+    }
     const auto refusal = chosen && !given ? refusal_by_phase(service_, *chosen) : std::nullopt;
     if (refusal) refuse(*refusal);
     if (chosen && !refusal && complete(*claim, *chosen)) return;
   }
   if (given) return keep_pin(kept_, true);
   withdraw();
+}
+
+// MetalLB has taken the address off and cannot give it back as the Service is now. What only we ask of those who attach
+// is no reason: whoever is attached keeps its address.
+bool ServicePass::is_barred(const Refusal& refusal) {
+  if (refusal.reason == reason::pool_conflict) {
+    return pool_of(service_) != pool_name(kept_.front()->className) && pool_of(service_) != api::metallb::awaiting_pool;
+  }
+  if (refusal.reason == reason::pin_conflict) return !is_pin_ours(service_) && !is_pinned_to_all(service_, kept_);
+  return refusal.reason == reason::load_balancer_ip_set || refusal.reason == reason::family_mismatch;
 }
 
 // False if what is missing belongs to another Service, which keeps it.

@@ -202,6 +202,7 @@ bool ServicePass::is_pool_ours() const {
 // For people: what parts it from its addresses.
 std::string ServicePass::why_parted() {
   const std::string_view name = claim_name_of(service_);
+  if (!gives_up_.empty()) return gives_up_;
   if (is_copy(service_)) return "its keys are another Service's";
   if (!is_served_by_metallb(context_.options, service_)) return "it is no LoadBalancer Service of MetalLB any more";
   if (name.empty()) return "it names no IPAddressClaim any more";

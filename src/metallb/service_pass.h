@@ -54,6 +54,7 @@ class ServicePass {
   bool is_hold_keyed(const api::IPAddress& address);
   void associate(const api::IPAddress& address);
   void maintain();
+  bool is_barred(const Refusal& refusal);
   bool complete(const api::IPAddressClaim& claim, const Addresses& chosen);
   void withdraw();
 
@@ -99,6 +100,7 @@ class ServicePass {
   const api::Service& service_;
   const Addresses mine_;                // associatedTo names this Service
   Addresses kept_;                      // those of them that it may keep
+  std::string gives_up_;                // why it is rid of what it may keep
   bool late_ = false;                   // sharing has not come about in time
   bool shares_ = false;                 // letting go, it waits for a hold that is to share with it
   std::vector<std::string> hold_keys_;  // which its holds have already, "" for none

@@ -178,11 +178,46 @@ TEST_F(EligibilityTest, WhoStopsQualifyingAndLosesTheAddressIsToldAndLetsGo) {
   assign("tenant-a", "app", {});
   settle();
   EXPECT_THAT(event_reasons(), Contains("FamilyMismatch"));
+  settle_after(options.attach_timeout - seconds(1));
+  EXPECT_EQ(attached_to(), "app") << "it may be a moment in which MetalLB takes everything off";
+  world.advance(seconds(1));
+  const kube::Plan last = plan(service_key("tenant-a", "app"));
+  EXPECT_THAT(steps(last), ::testing::ElementsAre("detach-release"));
+  EXPECT_EQ(attached_to(), "app") << "the ledger forgets it last";
+  ASSERT_EQ(last.events.size(), 1u);
+  EXPECT_THAT(last.events[0].note, HasSubstr("the Service has cluster IPs of IPv4 and IPv6"));
+  world.execute(last);
+  settle();
   EXPECT_EQ(attached_to(), "");
   EXPECT_NE(hold(k_v4), nullptr);
   EXPECT_FALSE(service()->meta.annotations.contains(m::pinned));
   EXPECT_THAT(service()->meta.finalizers, IsEmpty());
 }
+
+// What only we ask of those who attach: MetalLB gives it back what it has taken off.
+class KeptTest : public EligibilityTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(KeptTest, WhoIsAttachedIsNotLetGoOfByARuleOfAttaching) {
+  put_class("public", R"("parameters":{"addresses":["203.0.113.0/29"],"allowSharing":true})");
+  put_bound();
+  put_attached("app", {std::string(k_v4)});
+  patch("app", GetParam());
+  settle();
+  put_class("public", R"("parameters":{"addresses":["203.0.113.0/29"]})");
+  settle();
+  assign("tenant-a", "app", {});
+  settle();
+  for (int i = 0; i < 10; ++i) settle_after(seconds(60));
+  EXPECT_EQ(attached_to(), "app");
+  EXPECT_EQ(annotation(*service(), m::pin), k_v4);
+  EXPECT_EQ(annotation(*service(), m::pool), "iad-public");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Eligibility, KeptTest,
+    ::testing::Values(R"({"metadata":{"annotations":{"metallb.universe.tf/address-pool":"theirs"}}})",
+                      R"({"metadata":{"annotations":{"metallb.universe.tf/loadBalancerIPs":"203.0.113.5"}}})",
+                      R"({"metadata":{"annotations":{"metallb.io/allow-shared-ip":"mine"}}})"));
 
 TEST_F(EligibilityTest, BesideAHandWrittenPinOurPoolGoesWithTheType) {
   put_bound();
