@@ -65,7 +65,7 @@ kube::Plan AddressPass::live() {
   trying_ = view_.since("handing-over", handing_over_);
   released_ = view_.since("released", handing_over_ && holds_.best == nullptr);
   judge_sharing();
-  waited_ = view_.since("hold-waits", holds_.best != nullptr && !holds_.landed(ip_));
+  waited_ = view_.since("hold-waits", !is_secured());
   unlanded_ = view_.since("unlanded", holds_.best != nullptr && !holds_.landed(ip_) &&
                                           (is_shown_by_nobody() || (sharing_ && handoff_key(*holds_.best) == key_)));
   if (handing_over_ && !sharing_) {
@@ -90,10 +90,13 @@ kube::Plan AddressPass::teardown() {
   if (is_workload_letting_go()) return std::move(plan_);
   if (const api::IPAddress* next = heir(); next != nullptr && !is_left_to(*next)) return std::move(plan_);
   if (!holds_.empty()) {
-    if (holds_.best != nullptr || std::ranges::any_of(holds_.others, [](const auto* h) { return !h->meta.deleting; })) {
+    const bool gone = holds_.best == nullptr && std::ranges::all_of(holds_.others, [&](const auto* hold) {
+                        return hold->meta.deleting && !shows(*hold, ip_);
+                      });
+    if (!gone) {
       if (is_confirmed_unheld(view_, plan_, address_, true)) remove_holds("hold-teardown");
+      return std::move(plan_);
     }
-    return std::move(plan_);
   }
   if (!is_busy() && is_confirmed_unheld(view_, plan_, address_, false)) {
     plan_.writes.push_back(

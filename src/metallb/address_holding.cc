@@ -56,6 +56,7 @@ void AddressPass::hold() {
     touch(plan_, view_, *best, unlanded_);
   }
   remove_leftovers();
+  if (best != nullptr && is_pinned_to(*best, ip_) && !is_busy(*best)) empty_terminating();
   if (!holds_.landed(ip_) && !sharing_) {
     ask_for_gap(waited_ >= k_gap_patience);
     if (waited_ < k_gap_patience) plan_.then_look_after(k_gap_patience - waited_);
@@ -64,7 +65,11 @@ void AddressPass::hold() {
 
 void AddressPass::create_hold(std::string step, const api::Service* beside) {
   if (!has_home(view_, context_.options)) return;
-  for (std::string name : {hold_name(address_.meta.name), spare_hold_name(address_.meta.name)}) {
+  // Earlier ones may wait for somebody's finalizer. No object has a name with a slash in it.
+  for (unsigned place = 1;; ++place) {
+    std::string name = place == 1   ? hold_name(address_.meta.name)
+                       : place == 2 ? spare_hold_name(address_.meta.name)
+                                    : spare_hold_name(address_.meta.name + "/" + std::to_string(place));
     const std::string& ns = context_.options.placeholder_namespace;
     if (view_.busy({&services(), ns, name})) return;
     if (view_.get<api::Service>(ns, name) != nullptr) continue;
@@ -85,9 +90,19 @@ void AddressPass::replace_hold(const api::Service& hold) {
 }
 
 // For the version that was judged: one that was altered meanwhile may be somebody else's by now.
+// One that waits for somebody's finalizer is made to let go: MetalLB never looks at deletion timestamps.
 void AddressPass::remove_hold(const api::Service& hold, std::string step) {
-  if (hold.meta.deleting || is_busy(hold)) return;
+  if (is_busy(hold)) return;
+  if (hold.meta.deleting) return shows(hold, ip_) ? empty(hold) : void();
   plan_.writes.push_back(kube::remove(services(), hold, true, std::move(step)));
+}
+
+// What is being deleted and waits for somebody's finalizer has the address that the next one is to have.
+void AddressPass::empty_terminating() {
+  if (holds_.landed(ip_) || !is_gap_opened(view_, address_.className, ip_.family())) return;
+  for (const api::Service* other : holds_.others) {
+    if (other->meta.deleting && shows(*other, ip_)) empty(*other);
+  }
 }
 
 void AddressPass::remove_holds(const std::string& step) {
@@ -98,6 +113,7 @@ void AddressPass::remove_holds(const std::string& step) {
 void AddressPass::hand_over() {
   if (holds_.best == nullptr) {
     ask_for_gap(false);
+    empty_terminating();
     return wait_for_pin();
   }
   if (futile_) return;

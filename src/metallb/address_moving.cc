@@ -60,7 +60,8 @@ void AddressPass::remove_leftovers() {
   const api::Service* next = successor();
   for (const api::Service* other : holds_.others) {
     if (other == next) continue;
-    if (is_left_behind(*other) && shows(*other, ip_)) {
+    // MetalLB does not look at what is of another loadBalancerClass.
+    if (is_left_behind(*other) && shows(*other, ip_) && !is_beyond_repair(context_.options, *other, ip_)) {
       if (holds_.landed(ip_)) empty(*other);
     } else if (holds_.landed(ip_) || !shows(*other, ip_)) {
       remove_hold(*other, "hold-surplus");
@@ -70,7 +71,7 @@ void AddressPass::remove_leftovers() {
 
 // MetalLB takes the address off it by itself.
 void AddressPass::empty(const api::Service& hold) {
-  if (hold.meta.deleting || is_busy(hold) || pool_of(hold) == api::metallb::awaiting_pool) return;
+  if (is_busy(hold) || pool_of(hold) == api::metallb::awaiting_pool) return;
   json::object annotations{{api::metallb::pool, api::metallb::awaiting_pool}, {api::metallb::pin, nullptr}};
   plan_.writes.push_back(kube::patch(
       services(), hold, {{"metadata", json::object{{"annotations", std::move(annotations)}}}}, "hold-empty"));

@@ -79,6 +79,7 @@ class AddressPass {
   void replace_hold(const api::Service& hold);
   void remove_hold(const api::Service& hold, std::string step);
   void remove_holds(const std::string& step);
+  void empty_terminating();
   // Driver design §6, gap handoff: the workload carries the pin and waits for the hold to go.
   void hand_over();
   bool is_release_due();
@@ -135,7 +136,7 @@ class AddressPass {
   base::Duration alone_{};              // for so long it has been alone with it
   base::Duration trying_{};             // for so long it is being handed over
   base::Duration released_{};           // for so long it is handed over and without a hold
-  base::Duration waited_{};             // for so long there is a hold that is to have the address and has not
+  base::Duration waited_{};             // for so long neither a hold nor anybody else who may has the address
   base::Duration unlanded_{};           // for so long the hold could have had the address and has not
   boost::json::object status_;
   std::vector<api::Saying> sayings_;  // what becomes of the conditions in it

@@ -293,12 +293,69 @@ TEST_F(AddressTest, ATerminatingHoldIsReplacedUnderAnotherName) {
   put_bound();
   world.change<api::Service>(k_home, "iad-ip-203-0-113-1", R"({"metadata":{"finalizers":["somebody/else"]}})");
   world.remove<api::Service>(k_home, "iad-ip-203-0-113-1");
-  EXPECT_EQ(settle(), 1);
+  EXPECT_EQ(settle(), 2);
   const std::string spare = spare_hold_name("ip-203-0-113-1");
   expect_proper_hold(spare, k_v4);
   world.vanish<api::Service>(k_home, "iad-ip-203-0-113-1");
   assign_home(spare, k_v4);
   EXPECT_EQ(settle(), 0);
+}
+
+// Whatever others do with its finalizers: MetalLB is made to take the address off it, and gives it to the next one.
+TEST_F(AddressTest, ATerminatingHoldIsMadeToLetGoOnceAnotherStandsReady) {
+  put_bound();
+  world.change<api::Service>(k_home, "iad-ip-203-0-113-1", R"({"metadata":{"finalizers":["somebody/else"]}})");
+  world.remove<api::Service>(k_home, "iad-ip-203-0-113-1");
+  settle();
+  ASSERT_NE(placeholder(spare_hold_name("ip-203-0-113-1")), nullptr);
+  EXPECT_EQ(annotation(*placeholder("iad-ip-203-0-113-1"), api::metallb::pool), api::metallb::awaiting_pool);
+  EXPECT_FALSE(placeholder("iad-ip-203-0-113-1")->meta.annotations.contains(api::metallb::pin));
+}
+
+TEST_F(AddressTest, ATerminatingHoldIsNotEmptiedBeforeTheGapIsOpen) {
+  put_bound();
+  put_claim("waiting");
+  settle();
+  ASSERT_NE(drawn("waiting"), nullptr);
+  world.change<api::Service>(k_home, "iad-ip-203-0-113-1", R"({"metadata":{"finalizers":["somebody/else"]}})");
+  world.remove<api::Service>(k_home, "iad-ip-203-0-113-1");
+  world.settle(address_key("ip-203-0-113-1"));
+  EXPECT_EQ(annotation(*placeholder("iad-ip-203-0-113-1"), api::metallb::pool), "iad-public");
+  settle();
+  EXPECT_EQ(annotation(*placeholder("iad-ip-203-0-113-1"), api::metallb::pool), api::metallb::awaiting_pool);
+  EXPECT_EQ(drawn("waiting"), nullptr);
+}
+
+TEST_F(AddressTest, TeardownEmptiesATerminatingHoldAndDoesNotWaitForIt) {
+  put_address(k_v4, "");
+  put_hold(k_v4);
+  settle();
+  world.change<api::Service>(k_home, "iad-ip-203-0-113-1", R"({"metadata":{"finalizers":["somebody/else"]}})");
+  world.remove<api::IPAddress>("", "ip-203-0-113-1");
+  settle();
+  ASSERT_NE(address(k_v4), nullptr);
+  ASSERT_TRUE(placeholder("iad-ip-203-0-113-1")->meta.deleting);
+  EXPECT_EQ(annotation(*placeholder("iad-ip-203-0-113-1"), api::metallb::pool), api::metallb::awaiting_pool);
+  EXPECT_TRUE(address(k_v4)->meta.has_finalizer(m::teardown)) << "MetalLB still has it";
+  assign(k_home, "iad-ip-203-0-113-1", {});
+  settle();
+  EXPECT_FALSE(address(k_v4)->meta.has_finalizer(m::teardown));
+}
+
+TEST_F(AddressTest, ThereIsANameForEveryHoldHoweverManyDoNotGo) {
+  put_bound();
+  for (int i = 0; i < 4; ++i) {
+    for (const std::string& name : placeholders()) {
+      if (placeholder(name)->meta.deleting) continue;
+      world.change<api::Service>(k_home, name, R"({"metadata":{"finalizers":["somebody/else"]}})");
+      world.remove<api::Service>(k_home, name);
+      assign(k_home, name, {});
+    }
+    settle();
+  }
+  EXPECT_EQ(placeholders().size(), 5u);
+  settle_after(std::chrono::minutes(6));
+  EXPECT_EQ(gap_of(world.facts(gaps_bucket("public", base::Family::v4)).members.begin()->first.first), Gap::patient);
 }
 
 TEST_F(AddressTest, ATerminatingHoldThatDoesNotGoKeepsNobodyWaitingForEver) {
