@@ -200,10 +200,12 @@ void ServicePass::associate(const Addresses& chosen) {
   }
 }
 
-// It still shares, or has just shared, with whoever had it before: a key is used once.
+// It still shares, or has just shared, with whoever had it before: a key is used once. With this very Service it is in
+// the middle of a handoff that the ledger has lost sight of, its claim taken off for a moment: that goes on.
 bool ServicePass::is_hold_keyed(const api::IPAddress& address) {
   const Holds holds = find_holds(view_, context_.options, address, *value_of(address));
-  return holds.best != nullptr && !handoff_key(*holds.best).empty();
+  const std::string_view key = holds.best == nullptr ? "" : handoff_key(*holds.best);
+  return !key.empty() && !(carries_our_keys(service_) && handoff_key(service_) == key);
 }
 
 void ServicePass::associate(const api::IPAddress& address) {

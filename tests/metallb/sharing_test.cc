@@ -13,6 +13,7 @@ using std::chrono::seconds;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST_F(SharingTest, AttachingIsSixWritesInOrder) {
   put_bound();
@@ -144,6 +145,25 @@ TEST_F(SharingTest, RemovingTheAnnotationIsSixWritesInOrder) {
   EXPECT_EQ(world.writes, 6);
   settle_after(seconds(10));  // what follows at its own pace: a class's capacity
   EXPECT_EQ(settle_after(seconds(60)), 0);
+}
+
+// The claim was taken off and put back between two passes: each would wait for the other for ever.
+TEST_F(SharingTest, AHandoffThatTheLedgerHasLostSightOfGoesOn) {
+  put_bound();
+  put_service();
+  settle();
+  assign("tenant-a", "app", {std::string(k_v4)});
+  world.change<api::IPAddress>("", name_of(k_v4), R"({"status":{"associatedTo":null}})");
+  ASSERT_NE(key_of(hold(k_v4)), "");
+  EXPECT_THAT(pass_service(), ElementsAre("attach-associate"));
+  settle();
+  empty_holds();
+  settle_after(seconds(1));
+  EXPECT_EQ(attached_to(), "app");
+  EXPECT_EQ(annotation(*service(), m::pin), k_v4);
+  EXPECT_EQ(key_of(service()), "");
+  EXPECT_THAT(placeholders(), IsEmpty());
+  EXPECT_THAT(event_reasons(), Not(Contains("AddressConflict")));
 }
 
 TEST_F(SharingTest, DeletingTheServiceIsSixWrites) {
