@@ -1,6 +1,7 @@
 #include "base/text.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <cstdint>
 #include <iterator>
@@ -74,6 +75,12 @@ std::string printable(std::string_view text) {
     }
   }
   return out;
+}
+
+bool is_dns_label(std::string_view text) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return !text.empty() && text.size() <= 63 && plain(text.front()) && plain(text.back()) &&
+         std::ranges::all_of(text, [&](char c) { return plain(c) || c == '-'; });
 }
 
 }  // namespace base

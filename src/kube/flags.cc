@@ -7,6 +7,8 @@
 #include <charconv>
 #include <utility>
 
+#include "base/text.h"
+
 namespace kube {
 namespace {
 
@@ -90,10 +92,7 @@ std::string number_trouble(const std::string& text) {
 }
 
 std::string namespace_trouble(const std::string& text) {
-  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  const bool good = text.empty() || (text.size() <= 63 && plain(text.front()) && plain(text.back()) &&
-                                     std::ranges::all_of(text, [&](char c) { return plain(c) || c == '-'; }));
-  if (good) return {};
+  if (text.empty() || base::is_dns_label(text)) return {};
   return fmt::format("\"{}\" cannot be the name of a namespace: lower-case letters, digits and -, 63 at most", text);
 }
 

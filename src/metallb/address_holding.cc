@@ -65,11 +65,9 @@ void AddressPass::hold() {
 
 void AddressPass::create_hold(std::string step, const api::Service* beside) {
   if (!has_home(view_, context_.options)) return;
-  // Earlier ones may wait for somebody's finalizer. No object has a name with a slash in it.
-  for (unsigned place = 1;; ++place) {
-    std::string name = place == 1   ? hold_name(address_.meta.name)
-                       : place == 2 ? spare_hold_name(address_.meta.name)
-                                    : spare_hold_name(address_.meta.name + "/" + std::to_string(place));
+  // Earlier ones may wait for somebody's finalizer.
+  for (unsigned place = 0;; ++place) {
+    std::string name = place == 0 ? hold_name(address_.meta.name) : spare_hold_name(address_.meta.name, place);
     const std::string& ns = context_.options.placeholder_namespace;
     if (view_.busy({&services(), ns, name})) return;
     if (view_.get<api::Service>(ns, name) != nullptr) continue;

@@ -123,10 +123,11 @@ class PoolPass {
     const bool all_have_a_place = create_for_oldest(allowed);
     // What comes free goes to the oldest: for all behind those that it suffices for, nothing has changed.
     const bool suffices = all_have_a_place || free > static_cast<std::int64_t>(allowed);
-    say(queue_bucket(pool_.class_name, pool_.family), !has_home() || is_refused() ? k_supply_refused
-                                                      : is_full()                 ? reason::placeholder_limit
-                                                      : free > 0 && suffices      ? k_supply_free
-                                                                                  : k_supply_exhausted);
+    say(queue_bucket(pool_.class_name, pool_.family), !has_home(view_, context_.options) || is_refused()
+                                                          ? k_supply_refused
+                                                      : is_full()            ? reason::placeholder_limit
+                                                      : free > 0 && suffices ? k_supply_free
+                                                                             : k_supply_exhausted);
     say(supply_bucket(pool_.class_name, pool_.family), free <= 0                       ? k_supply_exhausted
                                                        : unassigned_.size() >= k_crowd ? k_supply_crowded
                                                                                        : k_supply_free);
@@ -155,11 +156,9 @@ class PoolPass {
     return least > k_plenty ? least : left - count_taken(view_, pool_.class_name, parameters.ranges, pool_.family);
   }
 
-  bool has_home() { return metallb::has_home(view_, context_.options); }
-
   // True if all that want one are among those that may have one.
   bool create_for_oldest(std::size_t allowed) {
-    const bool possible = has_home() && !is_full();
+    const bool possible = has_home(view_, context_.options) && !is_full();
     std::size_t place = 0;
     view_.each_fact(wants_bucket(pool_.class_name, pool_.family),
                     [&](std::string_view, const kube::FactBucket::Value& want) {

@@ -64,6 +64,8 @@ class InventoryPass {
   static const kube::Resource& services() { return api::Service::kind().resource; }
 
   Inventory mode() const { return cls_.valid() ? cls_.parameters().inventory : Inventory::off; }
+  bool may_adopt() const { return mode() == Inventory::adopt && context_.options.inventory; }
+
   void look_at(const Group& group) {
     cls_ = served_class(view_, context_, group.addresses.front()->className);
     if (group.record.state == Adoption::State::reverting) {
@@ -76,8 +78,6 @@ class InventoryPass {
       note(Entry::adopted, group);
     }
   }
-
-  bool may_adopt() const { return mode() == Inventory::adopt && context_.options.inventory; }
 
   // --- a Service with nothing of ours ---
 

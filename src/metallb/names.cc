@@ -70,8 +70,10 @@ std::string hold_name(std::string_view address_name) {
   return service_name(std::string(k_prefix) + std::string(address_name));
 }
 
-std::string spare_hold_name(std::string_view address_name) {
-  return cleaned(std::string(k_prefix) + std::string(address_name));
+// No object has a name with a slash in it.
+std::string spare_hold_name(std::string_view address_name, unsigned place) {
+  const std::string number = place == 1 ? "" : fmt::format("/{}", place);
+  return cleaned(fmt::format("{}{}{}", k_prefix, address_name, number));
 }
 
 std::string address_label(std::string_view address_name) {

@@ -26,8 +26,9 @@ std::optional<AllocationName> parse_allocation_name(std::string_view name);
 
 // "iad-<address object name>", shortened or cleaned with a hash where a Service's name would be too long or illegal.
 std::string hold_name(std::string_view address_name);
-// The name of a hold while that of hold_name() is taken by one that is going and cannot be revived.
-std::string spare_hold_name(std::string_view address_name);
+// The name of a hold while that of hold_name() is taken by one that is going and cannot be revived; of the next
+// `place` if that is too.
+std::string spare_hold_name(std::string_view address_name, unsigned place = 1);
 
 // Value of the label `ip-address` on a placeholder: the object's name, hashed where it is longer than a label allows.
 std::string address_label(std::string_view address_name);

@@ -8,6 +8,7 @@
 #include <boost/json/array.hpp>
 #include <cctype>
 #include <set>
+#include "base/text.h"
 
 namespace sandbox {
 namespace {
@@ -145,8 +146,6 @@ void check_owners(const json::object& metadata, Causes& causes) {
 
 }  // namespace
 
-bool is_dns_label(std::string_view name) { return name.size() <= 63 && framed(name, lower_alphanumeric, "-"); }
-
 bool is_dns_subdomain(std::string_view name) {
   if (name.empty() || name.size() > 253) return false;
   while (true) {
@@ -228,7 +227,7 @@ void validate_metadata(const json::object& object, const Kind& kind, Causes& cau
   } else if (kind.name_rule == NameRule::label) {
     if (name.size() > 63) {
       causes.push_back(field_invalid("metadata.name", quote(name), "must be no more than 63 bytes"));
-    } else if (!is_dns_label(name)) {
+    } else if (!base::is_dns_label(name)) {
       causes.push_back(field_invalid("metadata.name", quote(name), label_rule));
     }
   } else if (kind.name_rule == NameRule::path) {

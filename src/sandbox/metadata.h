@@ -22,7 +22,6 @@ void validate_metadata(const json::object& object, const Kind& kind, Causes& cau
 void validate_metadata_update(const json::object& object, const json::object& old, const Kind& kind, Causes& causes);
 
 bool is_dns_subdomain(std::string_view name);
-bool is_dns_label(std::string_view name);
 std::vector<std::string> finalizers_of(const json::object& object);
 void set_finalizers(json::object& object, const std::vector<std::string>& finalizers);
 

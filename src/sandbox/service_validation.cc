@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/json/array.hpp>
 
+#include "base/text.h"
 #include "sandbox/metadata.h"
 #include "sandbox/rules.h"
 #include "sandbox/service.h"
@@ -43,7 +44,7 @@ void check_ports(const json::object& spec, Causes& causes) {
     const std::string path = fmt::format("spec.ports[{}]", i);
     const std::string name(text_at(port, {"name"}));
     if (name.empty() && ports->size() > 1) causes.push_back(field_required(path + ".name"));
-    if (!name.empty() && !is_dns_label(name)) {
+    if (!name.empty() && !base::is_dns_label(name)) {
       causes.push_back(field_invalid(
           path + ".name", quote(name),
           "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "

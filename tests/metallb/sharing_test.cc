@@ -166,6 +166,21 @@ TEST_F(SharingTest, AHandoffThatTheLedgerHasLostSightOfGoesOn) {
   EXPECT_THAT(event_reasons(), Not(Contains("AddressConflict")));
 }
 
+TEST_F(SharingTest, AServiceThatWaitsForAnotherHandoffToEndIsTold) {
+  put_bound();
+  world.change<api::Service>(k_home, k_hold,
+                             fmt::format(R"({{"metadata":{{"annotations":{{"{}":"{}"}}}}}})", m::sharing_key,
+                                         "iad-0123456789abcdef0123456789abcdef"));
+  put_service();
+  EXPECT_THAT(pass_service(), IsEmpty());
+  world.advance(seconds(29));
+  EXPECT_THAT(pass_service(), IsEmpty());
+  EXPECT_THAT(event_reasons(), Not(Contains("HandoffTimedOut")));
+  world.advance(seconds(2));
+  EXPECT_THAT(pass_service(), IsEmpty());
+  EXPECT_THAT(event_reasons(), Contains("HandoffTimedOut"));
+}
+
 TEST_F(SharingTest, DeletingTheServiceIsSixWrites) {
   put_bound();
   attach();

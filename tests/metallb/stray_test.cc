@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "metallb/driver_fixture.h"
+#include "metallb/names.h"
 
 namespace metallb::testing {
 namespace {
@@ -96,6 +97,31 @@ TEST_F(MovedAndToldTest, ItStartsAndRecordsBoth) {
   settle();
   EXPECT_EQ(annotation(*world.get<api::IPAddressPool>("metallb-system", "iad-public"), k_trusted_annotation),
             "elsewhere,metallb-iad-system");
+}
+
+class MovedToAnotherClassTest : public StrayTest {
+ protected:
+  MovedToAnotherClassTest() : StrayTest(options_there()) {}
+  static Options options_there() {
+    Options options;
+    options.placeholder_namespace = "elsewhere";
+    options.former_placeholder_namespaces = {std::string(k_home)};
+    options.load_balancer_class = "new.example/metallb";
+    return options;
+  }
+};
+
+// MetalLB never looks at the old one again: nothing on it would ever change.
+TEST_F(MovedToAnotherClassTest, WhatIsLeftOfTheOldClassGoesWhenTheNewOneHolds) {
+  put_address(k_v4);
+  put_copy(k_home);
+  settle();
+  const std::string name = hold_name(name_of(k_v4));
+  ASSERT_NE(world.get<api::Service>("elsewhere", name), nullptr);
+  EXPECT_NE(world.get<api::Service>(k_home, "copy"), nullptr);
+  assign("elsewhere", name, {std::string(k_v4)});
+  settle();
+  EXPECT_EQ(world.get<api::Service>(k_home, "copy"), nullptr);
 }
 
 }  // namespace
