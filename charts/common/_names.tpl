@@ -16,8 +16,8 @@
 {{- end -}}
 
 {{- define "iad.selector" -}}
-app.kubernetes.io/name: {{ include "iad.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "iad.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "iad.labels" -}}
@@ -25,9 +25,26 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- include "iad.checkLabels" (dict "from" "commonLabels" "labels" .Values.commonLabels) }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
+{{- end -}}
+
+{{/* The same with more labels: .root, .labels, and .from, the value that they are. They stand above the common ones. */}}
+{{- define "iad.labelsAnd" -}}
+{{- include "iad.checkLabels" . -}}
+{{- toYaml (merge (deepCopy .labels) (include "iad.labels" .root | fromYaml)) -}}
+{{- end -}}
+
+{{/* Refuses labels that are not for values: by these objects are found and told apart, rights are added to the cluster's roles, and the
+driver knows what is its own. */}}
+{{- define "iad.checkLabels" -}}
+{{- range $key, $_ := .labels -}}
+{{- if regexMatch "^(app[.]kubernetes[.]io/(name|instance|version|managed-by)|helm[.]sh/chart)$|^rbac[.]authorization[.]k8s[.]io/|local[.]sdn[.]cozystack[.]io/" $key -}}
+{{- fail (printf "%s: %s is a label that values cannot set" $.from $key) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "iad.serviceAccount" -}}

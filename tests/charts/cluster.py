@@ -35,8 +35,19 @@ def say(text):
     print(text, flush=True)
 
 
+class UniqueKeys(yaml.SafeLoader):
+    """Refuses a key that is there twice, of which one would win unseen."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = [key.value for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"{key} is there twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
 def documents(text):
-    return [document for document in yaml.safe_load_all(text) if document]
+    return [document for document in yaml.load_all(text, UniqueKeys) if document]
 
 
 class Answer:
