@@ -123,8 +123,10 @@ Outcome<Target> ApiServer::Impl::route(const kube::Request& request, const Calle
   }
   target.kind = find_kind(info.group, info.version, info.plural);
   if (target.kind == nullptr) {
+    // Groups of custom kinds have a handler of their own.
     for (const auto& [key, kind] : kinds) {
-      if (kind->group == info.group && kind->version == info.version) return refuse(no_such_resource());
+      if (kind->group == info.group && kind->version == info.version && !kind->custom)
+        return refuse(no_such_resource());
     }
     return refuse(page_not_found());
   }

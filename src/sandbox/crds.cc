@@ -92,31 +92,42 @@ base::Result<Kind> kind_of_crd(const json::object& crd) {
 base::Result<void> ApiServer::Impl::define(const json::object& crd) {
   auto kind = kind_of_crd(crd);
   if (!kind) return std::unexpected(kind.error());
-  const auto found = kinds.find(std::tuple(kind->group, kind->version, kind->plural));
+  const auto key = std::tuple(kind->group, kind->version, kind->plural);
+  if (auto hidden = unserved.extract(key); !hidden.empty()) kinds.insert(std::move(hidden));
+  const auto found = kinds.find(key);
   if (found == kinds.end()) {
     add_kind(std::move(*kind));
   } else {
     *found->second = std::move(*kind);  // in place: stored objects and open watches refer to it
   }
+  if (bool_at(*storage_version(crd), {"served"})) return {};
+  auto hidden = kinds.extract(key);
+  end_watches(*hidden.mapped());
+  unserved.insert(std::move(hidden));
   return {};
+}
+
+void ApiServer::Impl::end_watches(const Kind& kind) {
+  std::vector<WatchId> ended;
+  for (const auto& [id, watcher] : watchers) {
+    if (watcher->kind == &kind) ended.push_back(id);
+  }
+  for (const WatchId id : ended) end_watch(id);
 }
 
 void ApiServer::Impl::undefine(const json::object& crd) {
   const auto description = kind_of_crd(crd);
   if (!description) return;
-  const auto found = kinds.find(std::tuple(description->group, description->version, description->plural));
-  if (found == kinds.end()) return;
-  const std::shared_ptr<Kind> kind = found->second;
+  const auto key = std::tuple(description->group, description->version, description->plural);
+  auto taken = kinds.extract(key);
+  if (taken.empty()) taken = unserved.extract(key);
+  if (taken.empty()) return;
+  const std::shared_ptr<Kind> kind = taken.mapped();
   // its objects go with it, whatever their finalizers say: nobody can reach them any more
   std::vector<std::string> keys;
-  for (const auto& [key, version] : storage.objects(*kind)) keys.push_back(key);
-  for (const std::string& key : keys) storage.remove(*kind, key);
-  std::vector<WatchId> ended;
-  for (const auto& [id, watcher] : watchers) {
-    if (watcher->kind == kind.get()) ended.push_back(id);
-  }
-  for (const WatchId id : ended) end_watch(id);
-  kinds.erase(found);
+  for (const auto& [name, version] : storage.objects(*kind)) keys.push_back(name);
+  for (const std::string& name : keys) storage.remove(*kind, name);
+  end_watches(*kind);
   retired.push_back(kind);
 }
 

@@ -75,6 +75,8 @@ struct ApiServer::Impl {
   std::vector<Admission> admissions;
   // by group, version, plural; kinds whose definition was deleted stay allocated, since watches may point to them
   std::map<std::tuple<std::string, std::string, std::string>, std::shared_ptr<Kind>> kinds;
+  // defined with `served: false`: their objects are kept, and nobody sees them
+  std::map<std::tuple<std::string, std::string, std::string>, std::shared_ptr<Kind>> unserved;
   std::vector<std::shared_ptr<Kind>> retired;
   const Kind* namespaces = nullptr;
   const Kind* definitions = nullptr;
@@ -90,6 +92,7 @@ struct ApiServer::Impl {
   // crds.cc
   base::Result<void> define(const json::object& crd);
   void undefine(const json::object& crd);
+  void end_watches(const Kind& kind);
 
   // api_server.cc
   static Outcome<void> check_options(const RequestInfo& info, const kube::Request& request);

@@ -79,6 +79,31 @@ TEST(Crds, WhatCannotBeEnforcedIsRefusedAtLoad) {
   EXPECT_NE(refusal("not: [a, definition"), "");
 }
 
+// As the API server does: the stored objects are kept for when it is served again.
+TEST(Crds, AKindThatIsNotServedKeepsItsObjects) {
+  World world;
+  world.server().load_crds(std::string_view(definition("{type: object}")));
+  const std::string definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.com";
+  const std::string things = "/apis/example.com/v1/things";
+  world.create("{apiVersion: example.com/v1, kind: Thing, metadata: {name: one}}");
+  const auto serve = [&](const std::string& served) {
+    std::string document = world.get(definitions);
+    const std::string before = served == "true" ? "false" : "true";
+    document.replace(document.find("\"served\":" + before), 9 + before.size(), "\"served\":" + served);
+    EXPECT_EQ(world.call("PUT", definitions, document).status, 200);
+  };
+  serve("false");
+  EXPECT_EQ(world.call("GET", things).status, 404);
+  EXPECT_EQ(world.call("GET", things).body, "404 page not found\n");
+  EXPECT_EQ(world.call("GET", "/apis/example.com/v1").status, 404);
+  serve("true");
+  EXPECT_EQ(world.call("GET", things + "/one").status, 200);
+  serve("false");
+  EXPECT_EQ(world.call("DELETE", definitions).status, 200);
+  world.server().load_crds(std::string_view(definition("{type: object}")));
+  EXPECT_EQ(world.call("GET", things + "/one").status, 404);
+}
+
 TEST(Crds, AKindComesAndGoesWithItsDefinition) {
   World world;
   const std::string list = "/apis/example.com/v1/things";
