@@ -7,6 +7,8 @@
 #include <fstream>
 #include <map>
 
+#include "api/names.h"
+
 namespace scenarios {
 namespace {
 
@@ -43,6 +45,14 @@ WriteRecord record_of(const json::value& event) {
   if (const auto* code = at(event, "/responseStatus/code")) record.code = static_cast<int>(code->to_number<int>());
   if (record.name.empty()) record.name = text(event, "/responseObject/metadata/name");
   return record;
+}
+
+// Nothing but the annotation whose change MetalLB is to see.
+bool is_reminder(const json::value& event) {
+  const auto* request = at(event, "/requestObject");
+  const auto* annotations = at(event, "/requestObject/metadata/annotations");
+  if (annotations == nullptr || !annotations->is_object() || request->get_object().contains("spec")) return false;
+  return annotations->get_object().size() == 1 && annotations->get_object().contains(api::metallb::touched);
 }
 
 bool is_state(const WriteRecord& record) { return record.plural != "events" && record.plural != "leases"; }
@@ -98,6 +108,7 @@ void AuditLog::line(std::string_view content) {
   const bool gone = at(event, "/responseObject/metadata/deletionTimestamp") != nullptr &&
                     at(event, "/responseObject/metadata/finalizers") == nullptr;
   record.changed = done && (gone || record.verb != "patch" || from.empty() || from != to);
+  record.reminder = record.verb == "patch" && has_bodies && is_reminder(event);
   if (ours && has_bodies && is_state(record)) {
     if (record.verb == "patch" && from.empty())
       breaches_.push_back("patch without resourceVersion: " + record.to_string());

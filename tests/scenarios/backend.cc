@@ -14,9 +14,15 @@ std::string_view to_string(Process process) {
       return "driver";
     case Process::metallb:
       return "metallb";
+    case Process::apiserver:
+      return "apiserver";
+    case Process::etcd:
+      return "etcd";
   }
   return "";
 }
+
+bool is_server(Process process) { return process == Process::apiserver || process == Process::etcd; }
 
 std::string folder_name(std::string_view scenario) {
   std::string out(scenario);
@@ -27,10 +33,10 @@ std::string folder_name(std::string_view scenario) {
 }
 
 base::Result<Process> process_named(std::string_view name) {
-  for (const auto process : {Process::core, Process::driver, Process::metallb}) {
+  for (const auto process : {Process::core, Process::driver, Process::metallb, Process::apiserver, Process::etcd}) {
     if (to_string(process) == name) return process;
   }
-  return base::fail(fmt::format("no process {}; there are core, driver and metallb", name));
+  return base::fail(fmt::format("no process {}; there are core, driver, metallb, apiserver and etcd", name));
 }
 
 }  // namespace scenarios

@@ -17,8 +17,10 @@
 
 namespace scenarios {
 
-enum class Process : std::uint8_t { core, driver, metallb };
+// apiserver and etcd serve and keep the objects: they run to begin with, and can only be killed and started again.
+enum class Process : std::uint8_t { core, driver, metallb, apiserver, etcd };
 std::string_view to_string(Process process);
+bool is_server(Process process);  // one of the last two
 base::Result<Process> process_named(std::string_view name);
 
 // A scenario's name as the name of the folder of its logs.
@@ -33,7 +35,8 @@ struct WriteRecord {
   std::string ns;
   std::string name;
   int code = 0;
-  bool changed = true;  // false: the server stored nothing new
+  bool changed = true;    // false: the server stored nothing new
+  bool reminder = false;  // only brings a Service to MetalLB's notice again, which has been slow
 
   std::string to_string() const;
   // It changed something that is kept: events and leases are nobody's state.
@@ -76,9 +79,11 @@ class Backend {
   virtual base::Result<void> drain(Process process) = 0;
   // `kill`: without a moment's notice; else asked to end, as by SIGTERM. Returns when it has ended.
   virtual base::Result<void> stop(Process process, bool kill) = 0;
-  // Kills a controller as soon as it has made so many more writes, before it can make another; 0: not any more. Ends
-  // with that, and with stop(). It is no longer running() then.
-  virtual void kill_after(Process process, std::size_t writes) = 0;
+  // Kills `victim` as soon as a controller has made so many more writes, before it can make another; 0: not any more.
+  // Ends with that, and with stop() of the victim.
+  virtual base::Result<void> kill_after(Process writer, std::size_t writes, Process victim) = 0;
+  // Whether that has happened. The victim is no longer running() then.
+  virtual bool has_struck() = 0;
 
   // Writes logged from position `from` on. Positions only grow; position() is the end of the log.
   virtual std::size_t position() = 0;
@@ -91,6 +96,9 @@ class Backend {
   virtual base::Result<std::vector<boost::json::value>> changes(const std::string& collection,
                                                                 const std::string& version) = 0;
 
+  // Which of the controllers has not seen everything yet, or is at work on it; "" if none, or where that cannot be
+  // told.
+  virtual std::string unrest() { return {}; }
   // At rest: what would be done if everything were looked at once more. Empty where that cannot be told.
   virtual std::vector<std::string> check_settled() { return {}; }
 

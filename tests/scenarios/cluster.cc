@@ -14,6 +14,7 @@ constexpr std::string_view k_namespaced[] = {"Service", "IPAddressClaim"};
 constexpr std::string_view k_global[] = {"IPAddress", "IPAddressClass"};
 constexpr std::string_view k_metallb[] = {"IPAddressPool", "L2Advertisement", "BGPAdvertisement"};
 constexpr auto k_patience = std::chrono::seconds(30);
+constexpr auto k_look = std::chrono::milliseconds(25);
 
 Target target(std::string_view kind, std::string ns, std::string name) {
   return {*resource_of(kind, {}), std::move(ns), std::move(name)};
@@ -65,10 +66,10 @@ std::vector<Target> Cluster::remaining() {
 
 std::string Cluster::clean_up(bool forgiving) {
   for (const auto& target : created_) client_.remove(target);
-  const auto deadline = backend_.now() + k_patience;
+  base::Duration waited{};
   std::vector<Target> left = remaining();
   std::set<std::string> asked;
-  while (!left.empty() && backend_.now() < deadline) {
+  for (; !left.empty() && waited < k_patience; waited += k_look) {
     for (const auto& object : left) {
       const bool derived = object.ns == options_.placeholder_namespace || object.ns == options_.metallb_namespace;
       if (forgiving) {
@@ -77,7 +78,7 @@ std::string Cluster::clean_up(bool forgiving) {
         client_.remove(object);
       }
     }
-    backend_.let_pass(std::chrono::milliseconds(25));
+    backend_.let_pass(k_look);
     left = remaining();
   }
   std::string problem;

@@ -17,10 +17,12 @@ class Cluster {
   // A new namespace "prefix-<number>", with the next number that is free (those of an earlier run may still be on their
   // way out).
   base::Result<std::string> make_namespace(const std::string& prefix, int number);
-  // An object to remove at the end, besides those of our own kinds. Rights stay: those that go with a namespace are put
-  // back for the next scenario, too.
+  // An object to remove at the end, besides those of our own kinds. Rights stay, and the namespaces that they are in:
+  // what a scenario puts back is put back for the next one, too.
   void remember(const Target& target) {
-    if (target.resource->group != "rbac.authorization.k8s.io") created_.push_back(target);
+    const bool home = target.name == options_.placeholder_namespace || target.name == options_.metallb_namespace;
+    const bool rights = target.resource->group == "rbac.authorization.k8s.io";
+    if (!rights && !(home && target.resource->kind == "Namespace")) created_.push_back(target);
   }
 
   // Deletes what the scenario may have made and waits until it is gone. "" or what is still there; that is then removed

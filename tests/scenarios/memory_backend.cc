@@ -81,6 +81,8 @@ sandbox::World::Factory MemoryBackend::factory_of(Process process) const {
       case Process::driver:
         return std::make_unique<ControllerProcess>(habitat, metallb::controller(driver_options_));
       case Process::metallb:
+      case Process::apiserver:
+      case Process::etcd:
         break;
     }
     using Version = sandbox::MetalLbOptions::Version;
@@ -109,6 +111,7 @@ void MemoryBackend::new_world() {
   sandbox::WorldOptions options;
   options.seed = options_.seed;
   started_.clear();
+  down_.clear();
   writes_left_ = 0;
   webhook_.reset();
   workloads_.reset();
@@ -183,6 +186,7 @@ base::Result<void> MemoryBackend::begin(const std::string&) {
 void MemoryBackend::end(const std::string&, bool) {}
 
 bool MemoryBackend::running(Process process) {
+  if (is_server(process)) return !down_.contains(process);
   return started_.contains(process) && world_->running(std::string(to_string(process)));
 }
 
@@ -251,6 +255,10 @@ void MemoryBackend::install_metallb() {
 base::Result<void> MemoryBackend::start(Process process) {
   const std::string name(to_string(process));
   if (running(process)) return {};
+  if (is_server(process)) {
+    serve_again(process);
+    return {};
+  }
   if (process == Process::metallb) install_metallb();
   if (started_.insert(process).second) {
     world_->start(name, name, factory_of(process));
@@ -270,21 +278,48 @@ base::Result<void> MemoryBackend::start(Process process) {
   return base::fail(why);
 }
 
-void MemoryBackend::kill_after(Process process, std::size_t writes) {
-  doomed_ = to_string(process);
+base::Result<void> MemoryBackend::kill_after(Process writer, std::size_t writes, Process victim) {
+  writer_ = to_string(writer);
   writes_left_ = writes;
+  victim_ = victim;
+  struck_ = false;
+  return {};
 }
 
-// The answer is still on its way: whoever wrote never hears of it.
+// The answer is still on its way: a controller that is killed never hears of it.
 void MemoryBackend::count_down(const sandbox::AuditEntry& entry) {
-  if (writes_left_ == 0 || entry.access.user != doomed_ || !record_of(entry).counts()) return;
-  if (--writes_left_ == 0) world_->crash(doomed_);
+  if (writes_left_ == 0 || entry.access.user != writer_ || !record_of(entry).counts() || --writes_left_ > 0) return;
+  struck_ = true;
+  if (is_server(victim_)) return cut_off(victim_);
+  world_->crash(std::string(to_string(victim_)));
+}
+
+// An API server that is gone resets all connections. Without etcd it is there, answers nobody and has no news.
+// Scenarios themselves go past all this.
+void MemoryBackend::cut_off(Process part) {
+  using Effect = sandbox::Fault::Effect;
+  down_.insert(part);
+  world_->faults().add({.effect = part == Process::etcd ? Effect::hang_before : Effect::fail_before, .count = -1});
+  if (part == Process::etcd) return;
+  for (const auto process : {Process::core, Process::driver, Process::metallb}) {
+    if (running(process)) world_->transport(std::string(to_string(process)))->reset_watches();
+  }
+}
+
+void MemoryBackend::serve_again(Process part) {
+  down_.erase(part);
+  world_->faults().clear();
+  for (const Process other : std::set<Process>(down_)) cut_off(other);
 }
 
 base::Result<void> MemoryBackend::stop(Process process, bool kill) {
   const std::string name(to_string(process));
-  if (name == doomed_) writes_left_ = 0;
+  if (process == victim_) writes_left_ = 0;
   if (!running(process)) return {};
+  if (is_server(process)) {
+    cut_off(process);
+    return {};
+  }
   if (process == Process::metallb && webhook_ != nullptr) webhook_->set_down(true);
   auto* actor = dynamic_cast<ControllerProcess*>(world_->actor(name));
   if (actor && !kill) {

@@ -43,7 +43,8 @@ class MemoryBackend : public Backend {
   base::Result<void> start_refused(Process process, const std::string& words) override;
   base::Result<void> drain(Process process) override;
   base::Result<void> stop(Process process, bool kill) override;
-  void kill_after(Process process, std::size_t writes) override;
+  base::Result<void> kill_after(Process writer, std::size_t writes, Process victim) override;
+  bool has_struck() override { return struck_; }
   std::size_t position() override;
   std::vector<WriteRecord> writes(std::size_t from) override;
   std::vector<std::string> take_breaches() override;
@@ -61,6 +62,8 @@ class MemoryBackend : public Backend {
   void new_world();
   base::Result<void> grant(bool inventory);
   void count_down(const sandbox::AuditEntry& entry);
+  void cut_off(Process part);
+  void serve_again(Process part);
 
   MemoryOptions options_;
   metallb::Options driver_options_;
@@ -71,8 +74,11 @@ class MemoryBackend : public Backend {
   std::unique_ptr<sandbox::Workloads> workloads_;  // endpoints of Services that have a selector
   std::set<Process> started_;                      // once in this world
   int drains_ = 0;
-  std::string doomed_;           // the process that is killed …
-  std::size_t writes_left_ = 0;  // … after so many more writes; 0: none is
+  std::set<Process> down_;       // of apiserver and etcd
+  std::string writer_;           // after so many more writes of it …
+  std::size_t writes_left_ = 0;  // … (0: never)
+  Process victim_{};             // … this is killed
+  bool struck_ = false;
   std::vector<std::string> breaches_;
 };
 

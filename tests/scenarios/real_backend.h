@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "scenarios/audit.h"
@@ -50,13 +51,15 @@ class RealBackend : public Backend {
   base::Result<void> start_refused(Process process, const std::string& words) override;
   base::Result<void> drain(Process process) override;
   base::Result<void> stop(Process process, bool kill) override;
-  void kill_after(Process process, std::size_t writes) override;
+  base::Result<void> kill_after(Process writer, std::size_t writes, Process victim) override;
+  bool has_struck() override { return struck_ || (trap_ != nullptr && trap_->has_struck()); }
   std::size_t position() override;
   std::vector<WriteRecord> writes(std::size_t from) override;
   std::vector<std::string> take_breaches() override;
   base::Result<std::vector<boost::json::value>> changes(const std::string& collection,
                                                         const std::string& version) override;
   base::Result<void> store_unchecked(const boost::json::object& object) override;
+  std::string unrest() override;
 
  private:
   explicit RealBackend(RealOptions options);
@@ -64,12 +67,18 @@ class RealBackend : public Backend {
   // What it is started with; `probes`: the first of two ports.
   std::vector<std::string> command_of(Process process, int probes, int metrics) const;
   base::Result<void> start_controller(Process process, bool to_lead);
+  base::Result<void> serve_again(Process part);
+  bool is_server_struck() const;
+  // Starts a controller that has ended since it could not renew its lease, as whoever runs it does.
+  void start_what_lost_its_lease();
+  std::string said_since(Process process, std::uint64_t position) const;
   base::Result<void> plane(const std::vector<std::string>& arguments);
   base::Result<void> start_sandbox();
   base::Result<void> start_metallb();
   base::Result<void> kill_metallb();
   base::Result<void> grant_inventory(bool granted);
   base::Result<void> apply_file(const std::string& path, std::string_view user);
+  base::Result<void> grant_rights();
   base::Result<void> wait_until(const std::string& what, base::Duration patience, const std::function<bool()>& reached);
 
   RealOptions options_;
@@ -83,10 +92,16 @@ class RealBackend : public Backend {
   std::unique_ptr<Child> sandbox_;  // first: the others need it to the end
   std::unique_ptr<Child> sandbox_metallb_;
   std::map<Process, std::unique_ptr<Child>> children_;
+  std::map<Process, int> metrics_;   // their ports
   std::unique_ptr<WriteTrap> trap_;  // after the children: ends before they are waited for
+  Process victim_{};                 // of the trap
+  bool struck_ = false;              // it has, and the victim runs again
+  std::set<Process> down_;           // of apiserver and etcd
+  bool interrupted_ = false;         // one of the two was down in this scenario
   bool metallb_running_ = false;
   std::vector<std::string> breaches_;
   std::map<std::string, std::uint64_t> log_start_;  // sizes of the logs when the scenario began
+  std::map<Process, std::uint64_t> said_before_;    // the same when the controller was started
 };
 
 }  // namespace scenarios

@@ -30,6 +30,8 @@ std::optional<std::string> ask(HttpClient& client, std::string_view path) {
   return std::move(answer->body);
 }
 
+std::uint64_t size_of(const std::string& log) { return fs::exists(log) ? fs::file_size(log) : 0; }
+
 // Whether the metrics of a controller say that it is the leader.
 bool leads(std::string_view metrics) {
   for (std::size_t at = 0; (at = metrics.find("\nleader_election_master_status{", at)) != std::string_view::npos;
@@ -40,6 +42,35 @@ bool leads(std::string_view metrics) {
   return false;
 }
 
+// The numbers of a metric's series, by the series' labels.
+std::vector<std::pair<std::string_view, double>> series_of(std::string_view metrics, std::string_view name) {
+  std::vector<std::pair<std::string_view, double>> found;
+  for (std::size_t from = 0; from < metrics.size();) {
+    const std::size_t end = std::min(metrics.find('\n', from), metrics.size());
+    const std::string_view line = metrics.substr(from, end - from);
+    from = end + 1;
+    const std::size_t value = line.rfind(' ');
+    if (line.starts_with(name) && line.substr(name.size()).starts_with('{') && value != std::string_view::npos)
+      found.emplace_back(line.substr(name.size(), value - name.size()),
+                         std::strtod(std::string(line.substr(value + 1)).c_str(), nullptr));
+  }
+  return found;
+}
+
+// The version of the newest object of a kind; 0 if there is none, or it is not served.
+double newest_version(Backend& backend, std::string_view kind) {
+  const Outcome outcome = Client(backend).list({*resource_of(kind, {}), {}, {}});
+  boost::system::error_code error;
+  const auto* items = outcome.body.find_pointer("/items", error);
+  double newest = 0;
+  if (items == nullptr || !items->is_array()) return newest;
+  for (const auto& item : items->get_array()) {
+    const auto* version = item.find_pointer("/metadata/resourceVersion", error);
+    if (version != nullptr) newest = std::max(newest, std::strtod(version->as_string().c_str(), nullptr));
+  }
+  return newest;
+}
+
 // One that nobody listens on just now.
 int free_port() {
   boost::asio::io_context io;
@@ -47,6 +78,9 @@ int free_port() {
   const tcp::acceptor acceptor(io, tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0));
   return acceptor.local_endpoint().port();
 }
+
+// As tests/real/plane calls it.
+std::string program_of(Process process) { return process == Process::etcd ? "etcd" : "kube-apiserver"; }
 
 Target lease_of(Process process) {
   const bool core = process == Process::core;
@@ -62,6 +96,7 @@ std::string RealBackend::log_of(Process process) const {
 
 bool RealBackend::running(Process process) {
   if (process == Process::metallb) return metallb_running_;
+  if (is_server(process)) return !down_.contains(process) && !(is_server_struck() && victim_ == process);
   const auto child = children_.find(process);
   return child != children_.end() && child->second->running();
 }
@@ -121,6 +156,7 @@ base::Result<void> RealBackend::plane(const std::vector<std::string>& arguments)
 
 base::Result<void> RealBackend::start(Process process) {
   if (running(process)) return {};
+  if (is_server(process)) return serve_again(process);
   if (process != Process::metallb) return start_controller(process, true);
   metallb_running_ = true;
   return start_metallb();
@@ -165,9 +201,11 @@ std::vector<std::string> RealBackend::command_of(Process process, int probes, in
 base::Result<void> RealBackend::start_controller(Process process, bool to_lead) {
   const int probes = options_.port == 0 ? free_port() : options_.port + (process == Process::core ? 0 : 2);
   const int metrics_port = options_.port == 0 ? free_port() : probes + 1;
+  said_before_[process] = size_of(log_of(process));
   auto child = Child::start(command_of(process, probes, metrics_port), log_of(process));
   if (!child) return base::fail(child.error().message);
   auto& started = children_[process] = std::move(*child);
+  metrics_[process] = metrics_port;
   const auto readiness = HttpClient::plain(fmt::format("http://127.0.0.1:{}", probes));
   const auto metrics = HttpClient::plain(fmt::format("http://127.0.0.1:{}", metrics_port));
   auto ready = wait_until(fmt::format("{} to {}", to_string(process), to_lead ? "lead" : "be ready"), seconds(30), [&] {
@@ -179,20 +217,39 @@ base::Result<void> RealBackend::start_controller(Process process, bool to_lead) 
   return ready;
 }
 
+// Their metrics are half a second old at most.
+std::string RealBackend::unrest() {
+  for (const auto process : {Process::core, Process::driver}) {
+    if (!running(process)) continue;
+    const auto client = HttpClient::plain(fmt::format("http://127.0.0.1:{}", metrics_[process]));
+    const std::string metrics = ask(*client, "/metrics").value_or("");
+    for (const auto* name : {"workqueue_depth", "workqueue_unfinished_work_seconds"}) {
+      for (const auto& [labels, value] : series_of(metrics, name)) {
+        if (value > 0) return fmt::format("{} is at work: {}{}", to_string(process), name, labels);
+      }
+    }
+    const auto versions = series_of(metrics, "informer_store_resource_version");
+    for (const auto* kind : {"Service", "IPAddress", "IPAddressClaim"}) {
+      const std::string label = fmt::format("resource=\"{}\"", (*resource_of(kind, {}))->plural);
+      for (const auto& [labels, value] : versions) {
+        if (labels.find(label) != std::string_view::npos && value < newest_version(*this, kind))
+          return fmt::format("{} has not seen every {} yet", to_string(process), kind);
+      }
+    }
+  }
+  return {};
+}
+
 base::Result<void> RealBackend::start_behind(Process process) { return start_controller(process, false); }
 
 base::Result<void> RealBackend::start_refused(Process process, const std::string& words) {
-  const std::string log = log_of(process);
-  const auto begin = fs::exists(log) ? fs::file_size(log) : 0;
-  auto child = Child::start(command_of(process, free_port(), free_port()), log);
+  const auto begin = size_of(log_of(process));
+  auto child = Child::start(command_of(process, free_port(), free_port()), log_of(process));
   if (!child) return base::fail(child.error().message);
   auto ended = wait_until(fmt::format("{} to end by itself", to_string(process)), seconds(30),
                           [&] { return !(*child)->running(); });
   if (!ended) return ended;
-  std::ifstream in(log, std::ios::binary);
-  in.seekg(static_cast<std::streamoff>(begin));
-  const std::string said{std::istreambuf_iterator<char>(in), {}};
-  if (said.find(words) == std::string::npos)
+  if (said_since(process, begin).find(words) == std::string::npos)
     return base::fail(fmt::format("{} {} without the words \"{}\"", to_string(process), (*child)->ending(), words));
   return {};
 }
@@ -203,11 +260,53 @@ base::Result<void> RealBackend::drain(Process process) {
   return run_to_end(argv, log_of(process));
 }
 
-void RealBackend::kill_after(Process process, std::size_t writes) {
+std::string RealBackend::said_since(Process process, std::uint64_t position) const {
+  std::ifstream in(log_of(process), std::ios::binary);
+  in.seekg(static_cast<std::streamoff>(position));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+base::Result<void> RealBackend::kill_after(Process writer, std::size_t writes, Process victim) {
   trap_.reset();
-  if (writes == 0 || !running(process)) return;
-  trap_ = std::make_unique<WriteTrap>(options_.plane + "/audit.log", std::string(to_string(process)), writes,
-                                      children_.at(process)->pid());
+  victim_ = victim;
+  struck_ = false;
+  if (writes == 0 || !running(writer)) return {};
+  if (is_server(victim) && sandbox_ != nullptr) return base::fail("the sandbox keeps nothing when it is killed");
+  pid_t pid = 0;
+  if (is_server(victim)) {
+    std::ifstream(fmt::format("{}/{}.pid", options_.plane, program_of(victim))) >> pid;
+    if (pid <= 0) return base::fail(fmt::format("{} is not known to run", to_string(victim)));
+  } else {
+    pid = children_.at(victim)->pid();
+  }
+  trap_ = std::make_unique<WriteTrap>(options_.plane + "/audit.log", std::string(to_string(writer)), writes, pid);
+  return {};
+}
+
+bool RealBackend::is_server_struck() const { return trap_ != nullptr && trap_->has_struck() && is_server(victim_); }
+
+base::Result<void> RealBackend::serve_again(Process part) {
+  if (is_server_struck()) {
+    struck_ = true;
+    trap_.reset();
+  }
+  interrupted_ = true;
+  down_.erase(part);
+  if (auto served = plane({part == Process::etcd ? "restart-etcd" : "restart-api", options_.plane}); !served)
+    return served;
+  start_what_lost_its_lease();
+  return {};
+}
+
+void RealBackend::start_what_lost_its_lease() {
+  if (!interrupted_ || !down_.empty()) return;
+  for (const auto process : {Process::core, Process::driver}) {
+    const auto child = children_.find(process);
+    if (child == children_.end() || child->second->running()) continue;
+    if (said_since(process, said_before_[process]).find("Leadership is lost") == std::string::npos) continue;
+    children_.erase(child);
+    (void)start_controller(process, true);  // if it does not come up the scenario will say so
+  }
 }
 
 base::Result<void> RealBackend::stop(Process process, bool kill) {
@@ -215,8 +314,14 @@ base::Result<void> RealBackend::stop(Process process, bool kill) {
     if (std::exchange(metallb_running_, false)) return kill_metallb();
     return {};
   }
+  if (is_server(process)) {
+    if (sandbox_ != nullptr) return base::fail("the sandbox keeps nothing when it is killed");
+    if (!running(process)) return {};
+    down_.insert(process);
+    return plane({"kill", options_.plane, program_of(process)});
+  }
   if (!children_.contains(process)) return {};
-  trap_.reset();
+  if (victim_ == process) trap_.reset();
   auto& child = children_.at(process);
   bool clean = true;
   if (kill) {

@@ -27,6 +27,7 @@ void Run::run() {
     bind(step.bindings);
     run_all(step.operations, step.name);
   }
+  if (!is_served()) fail("ends while nothing is served");
   check_watchers();
   review_shown(true);
   check_disclosure();
@@ -76,7 +77,7 @@ void Run::run_one(const std::string& verb, const json::object& argument) {
       {"stop", &Run::stop},       {"kill", &Run::kill},           {"restart", &Run::restart}, {"mark", &Run::mark},
       {"writes", &Run::writes},   {"repeat", &Run::repeat},       {"store", &Run::store},     {"equal", &Run::equal},
       {"shown", &Run::shown},     {"meanwhile", &Run::meanwhile}, {"backup", &Run::backup},   {"wipe", &Run::wipe},
-      {"restore", &Run::restore}, {"drain", &Run::drain},         {"cut", &Run::cut},
+      {"restore", &Run::restore}, {"drain", &Run::drain},         {"cut", &Run::cut},         {"served", &Run::served},
   };
   const auto handler = handlers.find(verb);
   if (handler == handlers.end()) fail("no such operation");
@@ -121,13 +122,21 @@ void Run::sleep(const json::object& argument) {
 void Run::settle(const json::object& argument) {
   const auto* text = argument.if_contains("quiet");
   const base::Duration quiet = text ? check(parse_duration(text->as_string())) : base::Duration(k_quiet);
-  const auto limit = backend_.now() + k_patience + quiet;
+  const std::size_t begin = backend_.position();
   auto since = backend_.now();
-  for (std::size_t seen = backend_.position(); backend_.now() - since < quiet; pass(k_poll)) {
-    if (backend_.now() > limit) fail(fmt::format("does not settle:\n{}", listed(backend_.writes(seen), {})));
+  std::string busy;
+  base::Duration waited{};
+  for (std::size_t seen = begin;; waited += k_poll) {
+    if (waited > k_patience + quiet)
+      fail(fmt::format("does not settle: {}\n{}", busy, listed(backend_.writes(begin), {})));
     const auto fresh = backend_.writes(seen);
-    if (std::ranges::any_of(fresh, &WriteRecord::counts)) since = backend_.now();
     seen += fresh.size();
+    if (std::ranges::any_of(fresh, &WriteRecord::counts)) since = backend_.now();
+    if (backend_.now() - since >= quiet) {
+      if (busy = backend_.unrest(); busy.empty()) break;
+      since = backend_.now();
+    }
+    pass(k_poll);
   }
   if (const auto problems = backend_.check_settled(); !problems.empty()) {
     fail(fmt::format("is not settled: {}", fmt::join(problems, "; ")));
@@ -174,12 +183,17 @@ void Run::start(const json::object& argument) {
   }
 }
 
+bool Run::is_served() { return backend_.running(Process::apiserver) && backend_.running(Process::etcd); }
+
 void Run::stop(const json::object& argument) {
   for (const auto process : processes(argument)) check(backend_.stop(process, false));
 }
 
 void Run::kill(const json::object& argument) {
-  for (const auto process : processes(argument)) check(backend_.stop(process, true));
+  for (const auto process : processes(argument)) {
+    if (is_server(process)) review_shown(true);  // what changed until now takes longer to tell afterwards
+    check(backend_.stop(process, true));
+  }
 }
 
 void Run::restart(const json::object& argument) {
@@ -223,6 +237,9 @@ Verdict run_scenario(Backend& backend, const Scenario& scenario, const RunOption
     verdict.problem = failed.problem;
   } catch (const std::exception& e) {
     verdict.problem = e.what();
+  }
+  for (const auto server : {Process::etcd, Process::apiserver}) {
+    if (auto served = backend.start(server); verdict.passed() && !served) verdict.problem = served.error().message;
   }
   if (!verdict.passed()) verdict.state = cluster.dump();
   auto running = backend.run_only(scenario.needs);

@@ -30,7 +30,32 @@ std::string name_of(const json::value& service) {
   return text_at(service, "/metadata/namespace") + "/" + text_at(service, "/metadata/name");
 }
 
+// An API server tells the changes since its start only.
+bool is_expired(const std::vector<json::value>& events) {
+  return events.size() == 1 && text_at(events.front(), "/type") == "ERROR" &&
+         text_at(events.front(), "/object/reason") == "Expired";
+}
+
 }  // namespace
+
+// All Services as they were at that version, or as they are.
+json::value Run::services_at(const std::string& version) {
+  kube::Request request;
+  request.path = k_services;
+  if (!version.empty()) request.query = {{"resourceVersion", version}, {"resourceVersionMatch", "Exact"}};
+  const auto answer = backend_.send("admin", request);
+  if (!answer || answer->status != 200)
+    fail(fmt::format("the Services cannot be listed: {}", answer ? answer->body : answer.error().message));
+  return json::parse(answer->body);
+}
+
+void Run::look_at(Shown& shown, const json::value& list) {
+  shown.version = text_at(list, "/metadata/resourceVersion");
+  shown.by.clear();
+  for (const json::value& service : list.at("items").as_array()) {
+    if (scenarios::shows(service, shown.ip)) shown.by.insert(name_of(service));
+  }
+}
 
 void Run::shown(const json::object& argument) {
   Shown shown;
@@ -38,26 +63,43 @@ void Run::shown(const json::object& argument) {
   if (const auto* never = argument.if_contains("never")) {
     shown.never = std::string(check(substitute(*never, bindings_)).as_string()) + "/";
   }
-  kube::Request request;
-  request.path = k_services;
-  const auto answer = backend_.send("admin", request);
-  if (!answer || answer->status != 200) fail("the Services cannot be listed");
-  const json::value list = json::parse(answer->body);
-  shown.version = text_at(list, "/metadata/resourceVersion");
-  for (const json::value& service : list.at("items").as_array()) {
-    if (scenarios::shows(service, shown.ip)) shown.by.insert(name_of(service));
-  }
+  look_at(shown, services_at({}));
   if (shown.by.empty()) fail("nobody shows " + shown.ip + " to begin with");
   shown.looked = backend_.now();
   shown_.push_back(std::move(shown));
 }
 
+void Run::judge(const Shown& shown, const std::string& after) {
+  for (const std::string& name : shown.by) {
+    if (!shown.never.empty() && name.starts_with(shown.never))
+      fail(fmt::format("{} has {} at version {}", name, shown.ip, shown.version));
+  }
+  if (shown.by.empty()) fail(fmt::format("nobody shows {} at version {}, after {}", shown.ip, shown.version, after));
+}
+
+// The API server was killed: its successor still has every version, but does not tell what changed from one to the
+// next.
+void Run::go_through_versions(Shown& shown) {
+  const json::value now = services_at({});
+  const auto last = std::stoull(text_at(now, "/metadata/resourceVersion"));
+  for (auto version = std::stoull(shown.version) + 1; version <= last; ++version) {
+    look_at(shown, services_at(std::to_string(version)));
+    judge(shown, "a restart of the API server");
+    ++shown.versions;
+  }
+}
+
 void Run::review_shown(bool at_once) {
+  if (!is_served()) return;
   for (Shown& shown : shown_) {
     if (!at_once && backend_.now() - shown.looked < k_review) continue;
     shown.looked = backend_.now();
-    const std::string begin = shown.version;
-    for (const json::value& event : check(backend_.changes(std::string(k_services), shown.version))) {
+    const auto events = check(backend_.changes(std::string(k_services), shown.version));
+    if (is_expired(events)) {
+      go_through_versions(shown);
+      continue;
+    }
+    for (const json::value& event : events) {
       const std::string type = text_at(event, "/type");
       const json::value& service = event.at("object");
       if (type == "ERROR") fail("the versions cannot be gone through: " + json::serialize(service));
@@ -66,14 +108,11 @@ void Run::review_shown(bool at_once) {
       const std::string name = name_of(service);
       if (type != "DELETED" && scenarios::shows(service, shown.ip)) {
         shown.by.insert(name);
-        if (!shown.never.empty() && name.starts_with(shown.never)) {
-          fail(fmt::format("{} has {} at version {}", name, shown.ip, shown.version));
-        }
       } else {
         shown.by.erase(name);
       }
       ++shown.versions;
-      if (shown.by.empty()) fail(fmt::format("nobody shows {} at version {}, after {}", shown.ip, shown.version, name));
+      judge(shown, name);
     }
   }
 }

@@ -22,7 +22,7 @@ namespace scenarios {
 namespace json = boost::json;
 
 // How often a server is asked, how long something is waited for, and how long nothing must be written for a cluster at
-// rest.
+// rest. Patience is the time meant to pass between the questions: what the questions themselves take is the machine's.
 inline constexpr auto k_poll = std::chrono::milliseconds(20);
 inline constexpr auto k_patience = std::chrono::seconds(30);
 inline constexpr auto k_quiet = std::chrono::milliseconds(600);
@@ -81,6 +81,7 @@ class Run {
   void remove(const json::object& argument);
   static std::string uid_of(const json::value& object);
   void store(const json::object& argument);
+  void served(const json::object& argument);
 
   // --- backups (run_restore.cc)
   // All objects of the kinds that a backup has, as they are.
@@ -119,6 +120,12 @@ class Run {
   };
   void shown(const json::object& argument);
   void review_shown(bool at_once);
+  static void judge(const Shown& shown, const std::string& after);
+  json::value services_at(const std::string& version);
+  static void look_at(Shown& shown, const json::value& list);
+  void go_through_versions(Shown& shown);
+  // Nothing can be seen while the API server or what it keeps its objects in is down.
+  bool is_served();
   void meanwhile(const json::object& argument);
   void go_on_meanwhile();
   // --- killed between any two writes (run_cut.cc)

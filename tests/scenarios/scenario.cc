@@ -56,6 +56,7 @@ class Reader {
     for (const auto& name : texts(spec, "needs")) {
       auto process = process_named(name);
       if (!process) return base::fail(process.error().message);
+      if (is_server(*process)) return base::fail(fmt::format("{} always runs", to_string(*process)));
       out.needs.push_back(*process);
     }
     if (!spec.contains("needs")) out.needs = {Process::core, Process::driver, Process::metallb};

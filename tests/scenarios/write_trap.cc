@@ -34,6 +34,7 @@ void WriteTrap::watch(const std::stop_token& stop, int notifications) {
     for (; seen < log_.writes().size(); ++seen) {
       const WriteRecord& record = log_.writes()[seen];
       if (record.user != user_ || !record.counts() || --left_ > 0) continue;
+      struck_ = true;  // before anybody can see that it is gone
       ::kill(pid_, SIGKILL);
       return;
     }

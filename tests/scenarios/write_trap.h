@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@ class WriteTrap {
   // Kills `pid` after so many more writes of `user` (at least one). To be destroyed before that number can be another
   // process's. Throws std::system_error if the log cannot be followed.
   WriteTrap(std::string audit_log, std::string user, std::size_t writes, pid_t pid);
+  bool has_struck() const { return struck_; }
 
  private:
   void watch(const std::stop_token& stop, int notifications);
@@ -25,6 +27,7 @@ class WriteTrap {
   std::string user_;
   std::size_t left_;
   pid_t pid_;
+  std::atomic<bool> struck_ = false;
   std::jthread thread_;  // last: it uses the others
 };
 

@@ -55,6 +55,21 @@ TEST_F(Audit, GuardedWritesAreFine) {
   EXPECT_FALSE(log_.writes()[1].changed);
 }
 
+TEST_F(Audit, RemindersOfMetalLbAreKnown) {
+  const std::string touch = R"("metallb.drivers.local.sdn.cozystack.io/touched":"1")";
+  const auto patch = [&](const std::string& annotations, const std::string& rest) {
+    add(line("driver", "patch", 200,
+             R"({"metadata":{"resourceVersion":"5","annotations":{)" + annotations + "}}" + rest + "}",
+             R"({"metadata":{"resourceVersion":"6"}})", "services"));
+    log_.refresh();
+    return log_.writes().back().reminder;
+  };
+  EXPECT_TRUE(patch(touch, ""));
+  EXPECT_FALSE(patch(touch + R"(,"metallb.io/loadBalancerIPs":"203.0.113.1")", ""));
+  EXPECT_FALSE(patch(touch, R"(,"spec":{"type":"LoadBalancer"})"));
+  EXPECT_FALSE(patch(R"("metallb.io/loadBalancerIPs":"203.0.113.1")", ""));
+}
+
 TEST_F(Audit, BreachesAreToldOnce) {
   add(line("core", "list", 403, "{}", "{}"));
   add(line("driver", "patch", 200, "{}", R"({"metadata":{"resourceVersion":"6"}})"));
