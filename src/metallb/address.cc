@@ -2,6 +2,9 @@
 // (address_holding.cc), conflict and loss (address_conflict.cc) and what is written on the workload (service.cc).
 #include "metallb/address_pass.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <string>
@@ -191,7 +194,7 @@ void AddressPass::reserve_while_unheld() {
   const bool first_sight = !address_.meta.has_finalizer(api::metallb::teardown);
   const bool unclaimed = !address_.claimRef && !address_.associatedTo;
   const base::Duration off_market = view_.since("unheld", !secured && unclaimed);
-  const base::Duration silent = view_.since("silent", !secured && is_shown_by_nobody());
+  const base::Duration silent = view_.since("silent", !secured && !is_shown_by_a_workload());
   if (secured) {
     const auto* current = kube::find_condition(address_.conditions, api::condition::reserved);
     if (current == nullptr ? first_sight : current->status != "True")
@@ -220,6 +223,11 @@ void AddressPass::say_that_it_is_unheld(bool holdless) {
     why = reason::hold_missing;
     message = "the address has no placeholder in the namespace " + context_.options.placeholder_namespace;
     if (!view_.refusal().empty()) message += ": " + view_.refusal();
+  } else if (const api::Service* other = obstacle()) {
+    message = fmt::format("the placeholder {} in namespace {} has the address and does not let go of it",
+                          other->meta.name, other->meta.ns);
+    if (other->meta.deleting)
+      message += fmt::format(": it is being deleted, and kept by {}", fmt::join(other->meta.finalizers, ", "));
   } else if (!is_in_pool()) {
     why = reason::outside_pool;
     message = "the pool of class " + address_.className +
@@ -236,6 +244,22 @@ void AddressPass::say_that_it_is_unheld(bool holdless) {
   }
   if (!as_made_ && !is_said) tell({&resource(), "", address_.meta.name}, address_.meta.uid, why, message);
   reserve(false, why, std::move(message));
+}
+
+bool AddressPass::is_shown_by_a_workload() {
+  bool shown = false;
+  view_.each<api::Service>(k_service_shown_index, ip_.to_string(), [&](const api::Service& service) {
+    shown = !is_placeholder(service, context_.options);
+    return !shown;
+  });
+  return shown;
+}
+
+// A placeholder that is not to have it any more, or never was.
+const api::Service* AddressPass::obstacle() {
+  const auto showing = view_.all<api::Service>(k_service_shown_index, ip_.to_string());
+  const auto found = std::ranges::find_if(showing, [&](const api::Service* s) { return s != holds_.best; });
+  return found == showing.end() ? nullptr : *found;
 }
 
 // With what rides on them.

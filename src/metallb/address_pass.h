@@ -41,6 +41,8 @@ class AddressPass {
   void clear_association();
   void reserve_while_unheld();
   void say_that_it_is_unheld(bool holdless);
+  bool is_shown_by_a_workload();
+  const api::Service* obstacle();
   void postpone_writes();
   bool is_secured() const { return holds_.landed(ip_) || (attached_ && shown_) || keeper_ != nullptr; }
   void reserve(bool held, std::string_view why, std::string message);
@@ -95,6 +97,7 @@ class AddressPass {
   bool is_left_behind(const api::Service& hold) const;
   const api::Service* successor() const;
   void move_home();
+  void begin_move(const api::Service& old);
   void remove_leftovers();
   void empty(const api::Service& hold);
   // --- address_sharing.cc ---

@@ -212,8 +212,8 @@ class PoolPass {
 
   void remove(const api::Service& placeholder, std::string step) {
     const kube::Ref ref{&api::Service::kind().resource, placeholder.meta.ns, placeholder.meta.name};
-    if (placeholder.meta.deleting || view_.busy(ref) || plan_.writes.size() >= k_batch) return;
-    plan_.writes.push_back(kube::remove(api::Service::kind().resource, placeholder, true, std::move(step)));
+    if (view_.busy(ref) || plan_.writes.size() >= k_batch) return;
+    dismiss(plan_, placeholder, std::move(step));
   }
 
   const Context& context_;

@@ -95,7 +95,11 @@ Allocation ClaimPass::allocation_for(base::Family family) {
 // and its pool is that of the claim's class. Once its address is in the ledger it is that address's hold, whatever
 // the claim asks for by now.
 bool ClaimPass::is_needed(const api::Service& placeholder) {
-  if (claim_ != nullptr) {
+  // One that has nothing yet is drawn again at home, or a former namespace would be needed for as long as a class is
+  // exhausted.
+  const bool moves =
+      is_left_behind(placeholder, context_.options) && is_unassigned(placeholder) && has_home(view_, context_.options);
+  if (claim_ != nullptr && !placeholder.meta.deleting && !moves) {
     for (const base::Family family : missing_) {
       if (allocation_for(family).placeholder != &placeholder) continue;
       if (pool_of(placeholder) == pool_name(claim_->status_className)) return true;
@@ -129,8 +133,8 @@ void ClaimPass::remove_unneeded() {
 
 void ClaimPass::remove(const api::Service& placeholder, std::string step) {
   // First, so that the gap stays until the deletion has been answered and is over.
-  if (!may_give_back(view_, plan_, placeholder) || placeholder.meta.deleting || view_.busy(ref(placeholder))) return;
-  plan_.writes.push_back(kube::remove(api::Service::kind().resource, placeholder, true, std::move(step)));
+  if (!may_give_back(view_, plan_, placeholder) || view_.busy(ref(placeholder))) return;
+  dismiss(plan_, placeholder, std::move(step));
 }
 
 void ClaimPass::serve(base::Family family) {
@@ -147,13 +151,11 @@ void ClaimPass::serve(base::Family family) {
     want(family, k_want_new);
     return wait_for_turn(family);
   }
-  if (placeholder->meta.deleting) return wait_for_deletion(family);
   if (is_being_recorded(*placeholder)) return;
-  if (placeholder->ingress.empty()) want(family, k_want_placed);
+  if (placeholder->ingress.empty() && !placeholder->meta.deleting) want(family, k_want_placed);
   // Without its label it is in no index, and the exclusion of gaps would miss it.
-  if (!is_placeholder(*placeholder, context_.options)) {
-    return remove(*placeholder, "placeholder-stripped");
-  }
+  if (!is_placeholder(*placeholder, context_.options)) remove(*placeholder, "placeholder-stripped");
+  if (placeholder->meta.deleting) return wait_for_deletion(family);
   if (!is_needed(*placeholder)) return;
   if (placeholder->ingress.empty()) return wait_for_backend(family, *placeholder);
   observe(family, *placeholder);

@@ -69,6 +69,7 @@ class ClaimPass {
   void wait_for_deletion(base::Family family);
   void wait_for_backend(base::Family family, const api::Service& placeholder);
   void wait_for_ledger(const base::IpAddress& ip);
+  void wait_for_own(const api::IPAddress& address, base::Family family);
   void exhausted(base::Family family);
   void forget_waits();
   void tell(const Trouble& trouble);

@@ -46,23 +46,27 @@ bool ClaimPass::is_pool_foreign() {
 void ClaimPass::replace(const api::Service& placeholder) {
   const base::Duration wait = view_.throttle("replace", k_replace_burst, k_replace_refill);
   if (wait > base::Duration::zero()) return plan_.then_look_after(wait);
-  if (std::ranges::find(plan_.spends, "replace") == plan_.spends.end()) plan_.spends.emplace_back("replace");
+  const std::size_t before = plan_.writes.size();
   remove(placeholder, "placeholder-replace");
+  const bool spent = std::ranges::find(plan_.spends, "replace") != plan_.spends.end();
+  if (plan_.writes.size() > before && !spent) plan_.spends.emplace_back("replace");
 }
 
 // Driver design §4.3 and §4.4.
 void ClaimPass::record(const api::Service& placeholder, const base::IpAddress& ip) {
-  bool ours = false;
+  const api::IPAddress* ours = nullptr;
   bool others = false;
   bool going = false;
   view_.each<api::IPAddress>(k_address_value_index, ip.to_string(), [&](const api::IPAddress& address) {
     const bool is_of_claim = address.claimRef && address.claimRef->uid == claim_->meta.uid;
     const bool is_going = address.meta.deleting && holder_of(view_, address) == nullptr;
-    (is_going ? going : is_of_claim ? ours : others) = true;
+    if (!is_going && is_of_claim) ours = &address;
+    going = going || is_going;
+    others = others || (!is_going && !is_of_claim);
     return true;
   });
   if (others) return mismatch(placeholder, ip);
-  if (ours) return;  // not held by us, and it does not count for the claim: the core says why
+  if (ours != nullptr) return wait_for_own(*ours, ip.family());
   if (going) return wait_for_ledger(ip);
   const std::string name = base::object_name(ip);
   if (view_.get<api::IPAddress>(name) != nullptr) {

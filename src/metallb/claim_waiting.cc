@@ -125,6 +125,14 @@ void ClaimPass::wait_for_ledger(const base::IpAddress& ip) {
     complain(reason::queued, "MetalLB assigned " + ip.to_string() + ", whose earlier IPAddress object is not gone yet");
 }
 
+// It is bound to this claim, is not held by us, and does not count for the claim: the core says there why.
+void ClaimPass::wait_for_own(const api::IPAddress& address, base::Family family) {
+  if (lasts(wait_name("turn", family), k_turn_patience))
+    complain(reason::ledger_mismatch, "MetalLB assigned " + address.address + ", and IPAddress " + address.meta.name +
+                                          " stands for that already: it names this claim and does not count for it. "
+                                          "See its conditions");
+}
+
 void ClaimPass::exhausted(base::Family family) {
   complain(reason::exhausted,
            "class " + claim_->status_className + " has no free " + std::string(base::to_string(family)) + " address");

@@ -66,6 +66,7 @@ bool is_gap_opened(kube::View& view, std::string_view class_name, base::Family f
 
 bool may_give_back(kube::View& view, kube::Plan& plan, const api::Service& placeholder) {
   if (is_futile(view, plan)) return false;
+  if (placeholder.ingress.empty()) return true;
   const Gap gap = gap_of_going(view, plan, placeholder);
   bool may = true;
   for (const base::IpAddress& ip : shown(placeholder)) {

@@ -53,17 +53,17 @@ kube::Plan reconcile_placeholder(const Context& context, const kube::Key& key, k
     plan.forget = true;
     return plan;
   }
-  const kube::Resource& services = api::Service::kind().resource;
-  if (placeholder->meta.deleting || view.busy({&services, placeholder->meta.ns, placeholder->meta.name})) {
-    // The gap stays until the deletion is over.
-    if (is_orphan(view, *placeholder)) may_give_back(view, plan, *placeholder);
-    return plan;
-  }
+  const bool orphan = is_orphan(view, *placeholder);
+  const bool going = placeholder->meta.deleting;
+  const bool written = view.busy({&api::Service::kind().resource, placeholder->meta.ns, placeholder->meta.name});
+  // The gap stays until it is gone, or MetalLB has taken off it what it had.
+  if (orphan && (written || going)) may_give_back(view, plan, *placeholder);
+  if (written || (going && is_disarmed(*placeholder))) return plan;
   // Whoever is held, or is to be, decides about its own placeholders.
-  if (!is_orphan(view, *placeholder)) {
+  if (!orphan) {
     view.since("orphan", false);
     // What is left behind is emptied there, and may have the name of one at home.
-    if (!is_left_behind(*placeholder, context.options)) remove_slices(plan, view, *placeholder);
+    if (!going && !is_left_behind(*placeholder, context.options)) remove_slices(plan, view, *placeholder);
     return plan;
   }
   if (is_recorded(*placeholder)) {
@@ -82,7 +82,7 @@ kube::Plan reconcile_placeholder(const Context& context, const kube::Key& key, k
     }
   }
   if (!may_give_back(view, plan, *placeholder)) return plan;
-  plan.writes.push_back(kube::remove(services, *placeholder, true, "placeholder-orphan"));
+  dismiss(plan, *placeholder, "placeholder-orphan");
   return plan;
 }
 

@@ -17,6 +17,9 @@ namespace {
 
 namespace json = boost::json;
 
+// Of one claim and family that are spent. Where somebody keeps each of them the claim waits in the end.
+constexpr std::size_t k_most_spent = 4;
+
 // The current key wins if it is there at all, even when empty.
 std::string_view either(const kube::StringMap& annotations, std::string_view key, std::string_view old_key) {
   const std::string* value = annotations.find(key);
@@ -240,6 +243,26 @@ bool is_unassigned(const api::Service& placeholder) {
   return !is_recorded(placeholder) && placeholder.ingress.empty() && pin_of(placeholder).empty();
 }
 
+bool is_disarmed(const api::Service& placeholder) { return pool_of(placeholder) == api::metallb::awaiting_pool; }
+
+bool is_spent(const api::Service& placeholder) {
+  return placeholder.meta.deleting && placeholder.ingress.empty() && is_disarmed(placeholder);
+}
+
+kube::Write emptying(const api::Service& placeholder, std::string step) {
+  json::object annotations{{api::metallb::pool, api::metallb::awaiting_pool}, {api::metallb::pin, nullptr}};
+  return kube::patch(api::Service::kind().resource, placeholder,
+                     {{"metadata", json::object{{"annotations", std::move(annotations)}}}}, std::move(step));
+}
+
+void dismiss(kube::Plan& plan, const api::Service& placeholder, std::string step) {
+  if (!placeholder.meta.deleting) {
+    plan.writes.push_back(kube::remove(api::Service::kind().resource, placeholder, true, std::move(step)));
+  } else if (!is_disarmed(placeholder)) {
+    plan.writes.push_back(emptying(placeholder, "placeholder-empty"));
+  }
+}
+
 bool has_home(kube::View& view, const Options& options) {
   const auto* home = view.get<api::Namespace>(options.placeholder_namespace);
   return home != nullptr && !home->meta.deleting && home->phase != "Terminating";
@@ -297,15 +320,21 @@ json::object allocation_body(const Options& options, const api::IPAddressClaim& 
 
 Allocation find_allocation(kube::View& view, const Options& options, const kube::Meta& claim, base::Family family) {
   Allocation found;
+  const api::Service* spent = nullptr;
+  std::size_t left = 0;
   // Under whatever name: a hold that has an earlier one may have gone meanwhile.
   view.each<api::Service>(k_placeholder_claim_index, slash(claim.ns, claim.name), [&](const api::Service& drawn) {
     const auto name = parse_allocation_name(drawn.meta.name);
     if (!name || name->claim_uid != claim.uid || name->family != family) return true;
-    found.placeholder = &drawn;
-    found.name = drawn.meta.name;
-    return false;
+    (is_spent(drawn) ? spent : found.placeholder) = &drawn;
+    if (is_spent(drawn)) ++left;
+    return found.placeholder == nullptr;
   });
-  if (found.placeholder != nullptr) return found;
+  if (found.placeholder == nullptr && left >= k_most_spent) found.placeholder = spent;
+  if (found.placeholder != nullptr) {
+    found.name = found.placeholder->meta.name;
+    return found;
+  }
   for (unsigned place = 1;; ++place) {
     found.name = allocation_name(claim.uid, family, place);
     bool free = true;
@@ -314,6 +343,7 @@ Allocation find_allocation(kube::View& view, const Options& options, const kube:
       if (taken == nullptr) continue;
       free = false;
       if (!is_recorded(*taken)) {
+        if (is_spent(*taken)) continue;
         if (ns != options.placeholder_namespace) continue;  // without our label it is nothing there
         found.placeholder = taken;
         return found;

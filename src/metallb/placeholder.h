@@ -37,6 +37,14 @@ const kube::OwnerReference* held_object(const api::Service& placeholder);
 bool is_recorded(const api::Service& placeholder);
 // Nothing is assigned to it and MetalLB may give it any address of its pool at any moment.
 bool is_unassigned(const api::Service& placeholder);
+// MetalLB gives it nothing, and takes off it what it has.
+bool is_disarmed(const api::Service& placeholder);
+// It is deleted, waits for somebody's finalizer, and neither has nor gets anything at MetalLB: nobody waits for it.
+bool is_spent(const api::Service& placeholder);
+// Makes MetalLB, which never looks at deletion timestamps, take the address off it and give it nothing any more.
+kube::Write emptying(const api::Service& placeholder, std::string step);
+// Deletes the version that was judged; what is deleted already, and waits for somebody's finalizer, is emptied.
+void dismiss(kube::Plan& plan, const api::Service& placeholder, std::string step);
 // The placeholder namespace is there to make placeholders in.
 bool has_home(kube::View& view, const Options& options);
 // The family a SingleStack Service asks for.
@@ -57,7 +65,8 @@ boost::json::object allocation_body(const Options& options, const api::IPAddress
                                     std::string_view class_name, base::Family family);
 // Where a claim draws an address of the family.
 struct Allocation {
-  // Never a recorded one: that is the hold of its address, whatever has become of the claim since.
+  // Never a recorded one: that is the hold of its address, whatever has become of the claim since. Nor one that is
+  // spent, unless there are as many of these as a claim may leave behind.
   const api::Service* placeholder = nullptr;
   // Its name; without a placeholder the name for the next one: the first that no hold has kept.
   std::string name;

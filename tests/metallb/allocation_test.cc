@@ -216,15 +216,19 @@ TEST_F(AllocationTest, AnAssignedPlaceholderIsNoObstacleToAGap) {
   EXPECT_NE(drawn(), nullptr);
 }
 
-TEST_F(AllocationTest, ATerminatingUnassignedPlaceholderStillIsOne) {
+// Whatever holds up the claim's key.
+TEST_F(AllocationTest, ATerminatingUnassignedPlaceholderIsOneUntilItGetsNothing) {
   put_claim();
   settle();
   world.change<api::Service>(k_home, "iad-uid-web-v4", R"({"metadata":{"finalizers":["somebody/else"]}})");
   want_gap();
-  settle();
+  const kube::Key key = pool_key("public", base::Family::v4);
+  world.execute(plan(key));
   ASSERT_TRUE(drawn()->meta.deleting);
+  const kube::Plan next = plan(key);
+  EXPECT_THAT(steps(next), ElementsAre("placeholder-empty"));
   EXPECT_FALSE(is_opened());
-  world.vanish<api::Service>(k_home, "iad-uid-web-v4");
+  world.execute(next);
   settle();
   EXPECT_TRUE(is_opened());
 }

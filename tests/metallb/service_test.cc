@@ -188,10 +188,10 @@ TEST_F(ServiceTest, ItNeverWaitsForEver) {
   put_attached("app", {std::string(k_v4)});
   put_claim("waiting");
   settle();
-  world.change<api::Service>(k_home, "iad-uid-waiting-v4", R"({"metadata":{"finalizers":["somebody/else"]}})");
+  world.begin_write({&api::Service::kind().resource, std::string(k_home), "iad-uid-waiting-v4"});
   world.remove<api::Service>("tenant-a", "app");
   settle();
-  ASSERT_NE(service(), nullptr);  // an unassigned placeholder that will not go
+  ASSERT_NE(service(), nullptr);  // an unassigned placeholder of which the server does not answer
   settle_after(seconds(59));
   ASSERT_NE(service(), nullptr);
   settle_after(seconds(2));
