@@ -25,6 +25,8 @@ struct ClassSettings {
   std::vector<std::string> placeholder_namespaces;
   // MetalLB's loadBalancerClass, "" if none.
   std::string load_balancer_class;
+  // The driver may adopt (--inventory).
+  bool inventory = false;
 };
 
 // Indexes that the reconciler reads; the controller adds them to the watches it declares.

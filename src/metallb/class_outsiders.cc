@@ -11,6 +11,7 @@
 #include "api/builtin.h"
 #include "api/holds.h"
 #include "api/names.h"
+#include "metallb/association.h"
 #include "metallb/class_pass.h"
 #include "metallb/overlap_index.h"
 #include "metallb/reasons.h"
@@ -211,6 +212,12 @@ void each_untracked(kube::View& view, const std::string& pool,
   });
 }
 
+// Adopting, the driver says itself why it does not keep an address for a Service; but for one that names a claim.
+bool is_told_by_inventory(const ClassPass& pass, const api::Service& service) {
+  const bool adopts = pass.wanted != nullptr && pass.wanted->inventory == Inventory::adopt && pass.settings.inventory;
+  return adopts && claim_name_of(service).empty();
+}
+
 }  // namespace
 
 std::int64_t count_taken(kube::View& view, std::string_view class_name, const IpRangeSet& ranges, Family family) {
@@ -227,7 +234,7 @@ std::vector<IpAddress> find_untracked(ClassPass& pass) {
   std::set<IpAddress> found;
   each_untracked(pass.view, pool_name(pass.name), [&](const api::Service& service, const IpAddress& ip) {
     found.insert(ip);
-    if (pass.wanted != nullptr && pass.wanted->inventory == Inventory::adopt) return;  // NotAdopted says more
+    if (is_told_by_inventory(pass, service)) return;
     pass.plan.events.push_back(
         {.regarding = {&api::Service::kind().resource, service.meta.ns, service.meta.name},
          .regarding_uid = service.meta.uid,

@@ -26,7 +26,7 @@ namespace {
 using Keys = std::vector<kube::Key>;
 
 ClassSettings class_settings(const Options& options) {
-  return {options.metallb_namespace, placeholder_namespaces(options), options.load_balancer_class};
+  return {options.metallb_namespace, placeholder_namespaces(options), options.load_balancer_class, options.inventory};
 }
 
 kube::WatchSpec watch_classes(const Context& context) {

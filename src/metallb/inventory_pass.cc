@@ -44,8 +44,7 @@ class InventoryPass {
     bool engaged = false;  // the Service as it is, is on its way
     for (const Group& group : groups) {
       engaged = engaged || (group.service != nullptr && group.record.state != Adoption::State::adopted);
-      // What a backup tool made again is its claim's (contract §9), and its Service is another one by now.
-      if (std::ranges::any_of(group.addresses, [](const auto* a) { return api::is_copy(a->meta); })) continue;
+      if (is_restored(group)) continue;
       look_at(group);
       parts_.push_back(std::exchange(plan_, {}));
     }
@@ -65,6 +64,21 @@ class InventoryPass {
 
   Inventory mode() const { return cls_.valid() ? cls_.parameters().inventory : Inventory::off; }
   bool may_adopt() const { return mode() == Inventory::adopt && context_.options.inventory; }
+
+  // What a backup tool made again is its claim's (contract §9), and its Service is another one by now. What no claim
+  // has signed was promised to nobody: it is looked at again when its claim could have been restored too.
+  bool is_restored(const Group& group) {
+    const bool copied = std::ranges::any_of(group.addresses, [](const auto* a) { return api::is_copy(a->meta); });
+    const bool promised = group.record.state != Adoption::State::adopting || group.has_signed_claim();
+    const base::Duration wait =
+        api::restore_wait(view_, context_.options.restore_grace, "restored/" + group.uid, copied && !promised);
+    if (!copied || promised || wait == base::Duration::zero()) return copied && promised;
+    cls_ = served_class(view_, context_, group.addresses.front()->className);
+    note(Entry::adopting, group, "it has been restored, and so its claim may still be");
+    plan_.then_look_after(wait);
+    parts_.push_back(std::exchange(plan_, {}));
+    return true;
+  }
 
   void look_at(const Group& group) {
     cls_ = served_class(view_, context_, group.addresses.front()->className);

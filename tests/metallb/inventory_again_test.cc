@@ -259,5 +259,36 @@ TEST_F(InventoryFormerHomeTest, APlaceholderThatIsLeftBehindIsNoStranger) {
   EXPECT_EQ(condition(), "True/Adopted: no Service has an address of the class without a claim");
 }
 
+// --- restored in the middle ---
+
+class InventoryRestoredTest : public InventoryTest {
+ protected:
+  // Adopting had begun when the backup was taken, and nobody had signed: all that is back has another uid.
+  void restore_adopting() {
+    put_stranger();
+    set_mode("Adopt");
+    settle();
+    core_sees(k_v4);
+    world.vanish<api::Service>("tenant-a", "app");
+    world.change<api::IPAddress>("", name_of(k_v4), R"({"metadata":{"uid":"uid-again"}})");
+    put_stranger();
+    world.change<api::Service>("tenant-a", "app", R"({"metadata":{"uid":"uid-app-again"}})");
+    settle();
+  }
+};
+
+TEST_F(InventoryRestoredTest, WhatNobodyHasSignedIsSaidAndTakenBackWhenItsClaimDoesNotCome) {
+  restore_adopting();
+  ASSERT_NE(address(k_v4), nullptr);
+  EXPECT_THAT(condition(), HasSubstr("it has been restored, and so its claim may still be"));
+  settle_after(std::chrono::minutes(3));
+  core_lets_go(k_v4);
+  settle_after(std::chrono::minutes(1));
+  core_lets_go(k_v4);
+  adopt();
+  EXPECT_EQ(state_of(), "adopted");
+  EXPECT_EQ(adoption_of(*address(k_v4))->uid, "uid-app-again");
+}
+
 }  // namespace
 }  // namespace metallb::testing

@@ -392,6 +392,22 @@ TEST_F(InventoryNotEnabledTest, TheClassSaysWhatItTakes) {
       "adopted: tenant-a/app (203.0.113.1)");
 }
 
+// Who is not told why nobody keeps the address is told that nobody does.
+TEST_F(InventoryNotEnabledTest, TheServiceIsTold) {
+  set_mode("Adopt");
+  put_stranger();
+  settle_after(std::chrono::seconds(6));
+  EXPECT_THAT(event_reasons(), Contains("UntrackedAddress"));
+}
+
+TEST_F(InventoryTest, AServiceThatNamesAClaimIsToldToo) {
+  set_mode("Adopt");
+  put_claim();
+  put_stranger("app", {std::string(k_v4)}, fmt::format(R"({{"{}":"web"}})", api::claim_annotation));
+  settle_after(std::chrono::seconds(6));
+  EXPECT_THAT(event_reasons(), Contains("UntrackedAddress"));
+}
+
 TEST_F(InventoryTest, AMessageNamesTheFirstFew) {
   for (int i = 1; i <= 6; ++i) put_stranger(fmt::format("app-{}", i), {fmt::format("203.0.113.{}", i)});
   set_mode("DryRun");
