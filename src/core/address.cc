@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include "api/names.h"
+#include "core/indexes.h"
 #include "core/reasons.h"
 #include "core/reclaim.h"
 #include "core/restore.h"
 
 namespace core {
 namespace {
+
+// An address is often applied together with its class: how long that is not worth a condition.
+constexpr base::Duration k_class_patience = std::chrono::seconds(10);
 
 const kube::Resource& resource() { return api::IPAddress::kind().resource; }
 
@@ -44,6 +48,7 @@ kube::Plan AddressPass::run() {
     return std::move(plan_);
   }
   validate();
+  judge_class();
   if (reclaim()) return std::move(plan_);
   explain();
   write_status(derive_phase());
@@ -101,6 +106,21 @@ void AddressPass::validate() {
                       "another IPAddress object for the same IP takes precedence");
       return;
   }
+}
+
+// Whoever names a claim keeps it or gets it without one (§3.5). Only whether the class is there is asked for, since its
+// status changes all the time.
+void AddressPass::judge_class() {
+  const bool waits = is_usable() && !address_.claimRef && !address_.meta.deleting;
+  const bool missing = waits && view_.count<api::ClassRead>(k_class_by_name, address_.className) == 0;
+  const base::Duration lasted = view_.since("classless", missing);
+  if (!missing) return conditions_.clear(api::condition::class_resolved);
+  if (lasted < k_class_patience) plan_.then_look_after(k_class_patience - lasted);
+  if (lasted < k_class_patience && !kube::find_condition(address_.conditions, api::condition::class_resolved)) return;
+  conditions_.set(api::condition::class_resolved, false, reason::class_not_found,
+                  fmt::format("IPAddressClass \"{}\" does not exist or is being deleted: until it does no claim gets "
+                              "the address, and no driver reserves it",
+                              address_.className));
 }
 
 bool AddressPass::confirmed() { return api::confirm(view_, plan_, api::evidence(view_, address_, holder_)); }

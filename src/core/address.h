@@ -27,6 +27,7 @@ class AddressPass {
   bool release_deleted();                        // §4.1; true if the pass ends here
   bool protect();                                // §4.2; true if there is something to write
   void validate();                               // §4.3
+  void judge_class();                            // §3.6; no claim is matched to it while its class does not resolve
   std::string_view derive_phase();               // §4.4 to §4.6
   std::string_view phase_without_claim() const;  // §4.5
   std::string_view phase_with_claim() const;     // §4.6

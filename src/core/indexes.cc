@@ -19,6 +19,10 @@ void by_default(const kube::Object& object, std::vector<kube::IndexEntry>& entri
   if (c.is_default() && !c.meta.deleting) entries.push_back({"", ""});
 }
 
+void by_name(const kube::Object& object, std::vector<kube::IndexEntry>& entries) {
+  if (!object.meta.deleting) entries.push_back({object.meta.name, ""});
+}
+
 void by_uid(const kube::Object& object, std::vector<kube::IndexEntry>& entries) {
   entries.push_back({object.meta.uid, ""});
 }
@@ -35,7 +39,9 @@ std::vector<kube::IndexSpec> address_indexes() {
   return indexes;
 }
 
-std::vector<kube::IndexSpec> class_indexes() { return {{std::string(k_default_classes), by_default}}; }
+std::vector<kube::IndexSpec> class_indexes() {
+  return {{std::string(k_default_classes), by_default}, {std::string(k_class_by_name), by_name}};
+}
 
 std::vector<kube::IndexSpec> claim_indexes() { return {{std::string(k_claim_by_uid), by_uid}}; }
 

@@ -18,6 +18,8 @@ std::string pair_bucket(std::string_view class_name, base::Family family);
 
 // IPAddressClass marked as the default and not being deleted; bucket "".
 inline constexpr std::string_view k_default_classes = "default";
+// IPAddressClass not being deleted, by name: for those who ask only whether it is there.
+inline constexpr std::string_view k_class_by_name = "name";
 
 // IPAddressClaim by its uid: whether the one that a copy was made from lives (contract §9.1).
 inline constexpr std::string_view k_claim_by_uid = "uid";

@@ -74,6 +74,36 @@ TEST_F(Addresses, AvailableOnlyOnceNothingIsAttached) {
   EXPECT_EQ(address_phase("a"), "Available");
 }
 
+TEST_F(Addresses, OneWithoutAClassSaysSo) {
+  make_address("a", "203.0.113.1", "none");
+  settle();
+  const auto said = [&] {
+    const auto* found = kube::find_condition(world.get<Address>("", "a")->conditions, api::condition::class_resolved);
+    return found == nullptr ? "" : found->status + "/" + found->reason;
+  };
+  EXPECT_EQ(address_phase("a"), "Available");
+  EXPECT_EQ(said(), "") << "its class may come a moment later";
+  world.advance(std::chrono::seconds(10));
+  world.settle({"address", "", "a"});
+  settle();
+  EXPECT_EQ(said(), "False/ClassNotFound");
+  expect_quiet();
+  make_class("none");
+  settle();
+  EXPECT_EQ(said(), "");
+  world.remove<api::ClassRead>("", "none");
+  settle();
+  world.advance(std::chrono::seconds(10));
+  world.settle({"address", "", "a"});
+  settle();
+  EXPECT_EQ(said(), "False/ClassNotFound");
+  make_claim("web", R"("className":"none")", "", "");
+  change_address("a", R"({"spec":{"claimRef":{"namespace":"t","name":"web"}}})");
+  settle();
+  EXPECT_EQ(address_phase("a"), "Bound");
+  EXPECT_EQ(said(), "") << "a binding needs no class";
+}
+
 TEST_F(Addresses, RecyclingAReleasedOne) {
   make_bound_pair("web", "a", "203.0.113.1");
   world.remove<Claim>("t", "web");
