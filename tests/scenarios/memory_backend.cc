@@ -213,6 +213,8 @@ base::Result<void> MemoryBackend::set_driver_flags(const std::vector<std::string
       auto timeout = parse_duration(flag.substr(flag.find('=') + 1));
       if (!timeout) return base::fail(timeout.error().message);
       options.detach_timeout = *timeout;
+    } else if (flag.starts_with("--max-placeholders=")) {
+      options.max_placeholders = std::stoul(flag.substr(flag.find('=') + 1));
     } else if (flag == "--inventory") {
       options.inventory = true;
     } else {
