@@ -93,9 +93,11 @@ kube::Plan AddressPass::teardown() {
   if (is_workload_letting_go()) return std::move(plan_);
   if (const api::IPAddress* next = heir(); next != nullptr && !is_left_to(*next)) return std::move(plan_);
   if (!holds_.empty()) {
-    const bool gone = holds_.best == nullptr && std::ranges::all_of(holds_.others, [&](const auto* hold) {
-                        return hold->meta.deleting && !shows(*hold, ip_);
-                      });
+    const bool gone =
+        holds_.best == nullptr && std::ranges::all_of(holds_.others, [&](const auto* hold) {
+          // MetalLB does not look at what is of another loadBalancerClass.
+          return is_spent(*hold) || (hold->meta.deleting && is_beyond_repair(context_.options, *hold, ip_));
+        });
     if (!gone) {
       if (is_confirmed_unheld(view_, plan_, address_, true)) remove_holds("hold-teardown");
       return std::move(plan_);

@@ -88,10 +88,10 @@ void AddressPass::replace_hold(const api::Service& hold) {
 }
 
 // For the version that was judged: one that was altered meanwhile may be somebody else's by now.
-// One that waits for somebody's finalizer is made to let go: MetalLB never looks at deletion timestamps.
+// One that waits for somebody's finalizer is made to let go, and to get nothing any more.
 void AddressPass::remove_hold(const api::Service& hold, std::string step) {
   if (is_busy(hold)) return;
-  if (hold.meta.deleting) return shows(hold, ip_) ? empty(hold) : void();
+  if (hold.meta.deleting) return empty(hold);
   plan_.writes.push_back(kube::remove(services(), hold, true, std::move(step)));
 }
 

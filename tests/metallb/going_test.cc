@@ -123,6 +123,29 @@ TEST_F(GoingTest, WhatIsBeingRecordedIsLeftToItsAddress) {
   EXPECT_EQ(annotation(*placeholder("iad-uid-web-v4"), m::pool), "iad-public");
 }
 
+// It would be given the address in the middle of somebody's handoff, or when its object is gone.
+TEST_F(GoingTest, AHoldThatShowsNothingIsGivenNothingEither) {
+  put_bound();
+  assign(k_home, hold_name(name_of(k_v4)), {});
+  doom(hold_name(name_of(k_v4)));
+  settle();
+  EXPECT_TRUE(gets_nothing(hold_name(name_of(k_v4))));
+  EXPECT_EQ(placeholders().size(), 2U) << "the next one is there";
+}
+
+TEST_F(GoingTest, NorIsOneWhoseAddressIsTornDown) {
+  put_bound();
+  assign(k_home, hold_name(name_of(k_v4)), {});
+  world.vanish<api::IPAddressClaim>("tenant-a", "web");
+  world.change<api::IPAddress>("", name_of(k_v4),
+                               fmt::format(R"({{"metadata":{{"finalizers":["{}"]}}}})", m::teardown));
+  world.remove<api::IPAddress>("", name_of(k_v4));
+  doom(hold_name(name_of(k_v4)));
+  settle();
+  EXPECT_EQ(address(k_v4), nullptr);
+  EXPECT_TRUE(gets_nothing(hold_name(name_of(k_v4))));
+}
+
 // Whoever waits for the address learns who has it.
 TEST_F(GoingTest, WhatDoesNotLetGoOfAnAddressIsNamedThere) {
   put_claim();
