@@ -123,7 +123,4 @@ const kube::Kind& EndpointSlice::kind() {
   return kind;
 }
 
-constinit const kube::Resource lease_resource{"coordination.k8s.io", "v1", "leases", "Lease", true};
-constinit const kube::Resource event_resource{"events.k8s.io", "v1", "events", "Event", true};
-
 }  // namespace api

@@ -47,8 +47,4 @@ struct EndpointSlice : kube::Object {
   static const kube::Kind& kind();
 };
 
-// Kinds that are written or read by path only.
-extern const kube::Resource lease_resource;  // coordination.k8s.io/v1 leases
-extern const kube::Resource event_resource;  // events.k8s.io/v1 events
-
 }  // namespace api

@@ -2,11 +2,10 @@
 // (recorded_uid_annotation) is then not its own, and so tells what the object was. The core and all drivers call these.
 // Facts by which they know how long more may come:
 //
-//   restored/    an address that was seen as a restored copy less than the grace ago, back with its claim by now or
-//   not.
-//                Published by addresses, looked after by the key restore/.
-//   restoring/   there are such addresses: more may come. Published by that key, and read by all that wait: it flips
-//                rarely, however many addresses come.
+// - restored/: an address that was seen as a restored copy less than the grace ago, back with its claim by now or not.
+//   Published by addresses, looked after by the key restore/.
+// - restoring/: there are such addresses: more may come. Published by that key, and read by all that wait: it flips
+//   rarely, however many addresses come.
 #pragma once
 
 #include <chrono>

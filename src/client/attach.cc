@@ -40,7 +40,7 @@ int explain(const Session& session, const std::string& claim_name, const Service
   if (const auto object = session.get(claim_kind, session.ns, claim_name)) {
     const Claim claim = claim_of(*object);
     if (claim.phase != api::phase::bound)
-      why = fmt::format("claim {} is {}: {} {}", claim.name, claim.phase, claim.reason, claim.message);
+      why = fmt::format("claim {} is {}; {}", claim.name, claim.phase, why_unbound(claim, waited));
   }
   if (why.empty()) why = "nothing says why; are address-controller, the driver and MetalLB running?";
   return session.fail(fmt::format("service {} does not show the address after {}; it goes on waiting. {}", service.name,
@@ -81,6 +81,18 @@ int refused(const Session& session, const kube::ApiError& error, const Service& 
   return session.fail(error);
 }
 
+// Names the claim on a Service that names it or none.
+int put_on(const Session& session, const Service& service, const Claim& claim) {
+  if (service.claim == claim.name) {
+    session.out << fmt::format("service {} names claim {} already\n", service.name, claim.name);
+    return k_done;
+  }
+  const auto patched = session.patch(service_kind, session.ns, service.name, naming(service, json::string(claim.name)));
+  if (!patched) return refused(session, patched.error(), service);
+  session.out << fmt::format("service {} names claim {}\n", service.name, claim.name);
+  return k_done;
+}
+
 // Takes the claim's name off a Service, whatever else changes about it meanwhile.
 std::optional<kube::ApiError> take_off(const Session& session, Service service, const std::string& claim) {
   for (int attempt = 1;; ++attempt) {
@@ -115,14 +127,7 @@ int attach(const Session& session, const std::string& claim_name, const std::str
                                     shows ? "has the address of" : "waits for", claim->name, session.program,
                                     claim->name, service->name, session.ns));
   }
-  if (service->claim == claim->name) {
-    session.out << fmt::format("service {} names claim {} already\n", service->name, claim->name);
-  } else {
-    const auto patched =
-        session.patch(service_kind, session.ns, service->name, naming(*service, json::string(claim->name)));
-    if (!patched) return refused(session, patched.error(), *service);
-    session.out << fmt::format("service {} names claim {}\n", service->name, claim->name);
-  }
+  if (const int status = put_on(session, *service, *claim); status != k_done) return status;
   return wait_attached(session, claim->name, *service, waiting);
 }
 
@@ -168,12 +173,7 @@ int move(const Session& session, const std::string& claim_name, const std::strin
                                     service->claim, session.program, service->name, session.ns));
   }
   // The new one first: it waits for the old one, and should this fail nothing has moved.
-  if (service->claim.empty()) {
-    const auto patched =
-        session.patch(service_kind, session.ns, service->name, naming(*service, json::string(claim->name)));
-    if (!patched) return refused(session, patched.error(), *service);
-    session.out << fmt::format("service {} names claim {}\n", service->name, claim->name);
-  }
+  if (const int status = put_on(session, *service, *claim); status != k_done) return status;
   for (const Service& other : services_of(session, claim->name)) {
     if (other.name == service->name) continue;
     if (const auto error = take_off(session, other, claim->name)) {

@@ -81,11 +81,8 @@ int wait_bound(const Session& session, const std::string& name, const Waiting& w
   if (error) return session.fail(*error);
   if (!done || claim.phase != api::phase::bound) {
     const base::Duration waited = session.server.now() - begin;
-    const std::string why = !claim.reason.empty()              ? fmt::format("{}: {}", claim.reason, claim.message)
-                            : waited < std::chrono::seconds(2) ? "nobody has looked at it yet"
-                                                               : "nothing says why; is address-controller running?";
-    const int status =
-        session.fail(fmt::format("claim {} is {} after {}; {}", name, claim.phase, seconds_text(waited), why));
+    const int status = session.fail(fmt::format("claim {} is {} after {}; {}", name, claim.phase, seconds_text(waited),
+                                                why_unbound(claim, waited)));
     if (const std::string what = advice(session, claim.reason); !what.empty()) session.err << what << '\n';
     if (claim.phase == api::phase::pending) {
       session.err << fmt::format("it goes on waiting; to give it up: {} release {} -n {}\n", session.program, name,
@@ -98,18 +95,28 @@ int wait_bound(const Session& session, const std::string& name, const Waiting& w
   return k_done;
 }
 
-// What became of an address whose claim is gone, if the user may look.
-std::string fate(const Session& session, const Reported& reported) {
+struct Fate {
+  std::string told;  // "" if the user may not look
+  bool settled = true;
+};
+
+// What became of an address that the claim had reported, now that it is gone.
+Fate fate(const Session& session, const Claim& claim, const Reported& reported) {
   const auto now = session.get(address_kind, {}, reported.name);
   if (!now) {
-    if (now.error().is_not_found()) return fmt::format("{} went back to where it came from", reported.address);
-    return {};
+    if (!now.error().is_not_found()) return {};
+    return {fmt::format("{} went back to where it came from", reported.address)};
   }
   const Address address = address_of(*now);
-  if (address.phase == api::phase::released) {
-    return fmt::format("{} is Released: kept, and nobody's until an administrator recycles it", reported.address);
-  }
-  return fmt::format("{} is {}", reported.address, address.phase);
+  const bool named = address.claim_ns == claim.ns && address.claim == claim.name;
+  if (!address.claim.empty() && (!named || (!address.claim_uid.empty() && address.claim_uid != claim.uid)))
+    return {fmt::format("{} was not the claim's any more: it is {}/{}'s", reported.address, address.claim_ns,
+                        address.claim)};
+  if (address.phase == api::phase::released && !address.deleting)
+    return {fmt::format("{} is Released: kept, and nobody's until an administrator recycles it", reported.address)};
+  const bool underway = address.deleting || address.phase == api::phase::bound || address.phase == api::phase::pending;
+  return {fmt::format("{} is {}{}", reported.address, address.phase, address.deleting ? ", being deleted" : ""),
+          !underway};
 }
 
 // The object of an address or of a name; after a failure the message is printed.
@@ -168,10 +175,12 @@ int release(const Session& session, const std::string& name, bool even_if_attach
   if (!claim) return k_failed;
   for (const Service& service : services_of(session, name)) {
     if (even_if_attached) break;
-    return session.fail(fmt::format(
-        "service {} names claim {} and would lose its address; detach it first ({} detach {} -n {}), or say "
-        "--even-if-attached",
-        service.name, name, session.program, service.name, session.ns));
+    const bool shows =
+        std::ranges::any_of(claim->addresses, [&](const auto& one) { return service.shows(one.address); });
+    return session.fail(
+        fmt::format("service {} names claim {} and {}; detach it first ({} detach {} -n {}), or say --even-if-attached",
+                    service.name, name, shows ? "would lose its address" : "waits for its address", session.program,
+                    service.name, session.ns));
   }
   const json::object options{{"preconditions", {{"uid", claim->uid}}}, {"propagationPolicy", "Background"}};
   const auto removed = session.remove(claim_kind, session.ns, name, options);
@@ -187,12 +196,12 @@ int release(const Session& session, const std::string& name, bool even_if_attach
                                     seconds_text(waiting.timeout)));
   for (const Reported& reported : claim->addresses) {
     // A Delete address goes a moment after its claim, when the backend has let go.
-    std::string told;
+    Fate now;
     session.wait_until(waiting.timeout, [&] {
-      told = fate(session, reported);
-      return told.find(" is Bound") == std::string::npos && told.find(" is Pending") == std::string::npos;
+      now = fate(session, *claim, reported);
+      return now.settled;
     });
-    if (!told.empty()) session.out << told << "\n";
+    if (!now.told.empty()) session.out << now.told << "\n";
   }
   return k_done;
 }

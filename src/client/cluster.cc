@@ -14,6 +14,19 @@ namespace {
 
 constexpr kube::Resource k_events{"", "v1", "events", "Event", true};
 
+// The event with which a driver says that the Service has its address.
+constexpr std::string_view k_associated = "Associated";
+
+// When an event happened last, so that moments compare as texts: a fraction of a second is later than none.
+std::string moment_of(const json::object& event) {
+  std::string when(text_at(event, {"series", "lastObservedTime"}));
+  for (const std::string_view field : {"lastTimestamp", "eventTime", "firstTimestamp"}) {
+    if (when.empty()) when = text_at(event, {field});
+  }
+  if (when.ends_with('Z')) when.pop_back();
+  return when;
+}
+
 Identity identity_of(const json::object& object) {
   Identity id;
   id.ns = text_at(object, {"metadata", "namespace"});
@@ -142,6 +155,7 @@ Address address_of(const json::object& object) {
   if (address.phase.empty()) address.phase = api::phase::pending;
   address.claim_ns = text_at(object, {"spec", "claimRef", "namespace"});
   address.claim = text_at(object, {"spec", "claimRef", "name"});
+  address.claim_uid = text_at(object, {"spec", "claimRef", "uid"});
   address.attached_kind = text_at(object, {"status", "associatedTo", "kind"});
   address.attached_ns = text_at(object, {"status", "associatedTo", "namespace"});
   address.attached = text_at(object, {"status", "associatedTo", "name"});
@@ -217,13 +231,17 @@ std::map<std::string, std::string> service_warnings(const Session& session, cons
   std::map<std::string, std::pair<bool, std::string>> latest;
   const auto events = session.list(k_events, ns, {{"fieldSelector", selector}});
   if (!events) return texts;
+  std::map<std::string, std::string, std::less<>> associated;
+  for (const json::object& event : *events) {
+    if (text_at(event, {"reason"}) != k_associated) continue;
+    std::string& last = associated[std::string(text_at(event, {"involvedObject", "uid"}))];
+    last = std::max(last, moment_of(event));
+  }
   for (const json::object& event : *events) {
     if (text_at(event, {"type"}) != "Warning") continue;
     const std::string uid(text_at(event, {"involvedObject", "uid"}));
-    std::string when;
-    for (const std::string_view field : {"lastTimestamp", "eventTime", "firstTimestamp"}) {
-      if (when.empty()) when = text_at(event, {field});
-    }
+    const std::string when = moment_of(event);
+    if (const auto over = associated.find(uid); over != associated.end() && when < over->second) continue;
     // MetalLB warns about every Service that it cannot serve yet; a driver knows better what it waits for.
     const bool is_own = text_at(event, {"source", "component"}) != "metallb-controller";
     const std::pair rank(is_own, when);
@@ -232,6 +250,12 @@ std::map<std::string, std::string> service_warnings(const Session& session, cons
     texts[uid] = fmt::format("{}: {}", text_at(event, {"reason"}), text_at(event, {"message"}));
   }
   return texts;
+}
+
+std::string why_unbound(const Claim& claim, base::Duration waited) {
+  if (!claim.reason.empty()) return fmt::format("{}: {}", claim.reason, claim.message);
+  return waited < std::chrono::seconds(2) ? "nobody has looked at it yet"
+                                          : "nothing says why; is address-controller running?";
 }
 
 std::string seconds_text(base::Duration time) {

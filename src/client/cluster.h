@@ -63,6 +63,7 @@ struct Address : Identity {
   std::string phase;
   std::string claim_ns;
   std::string claim;
+  std::string claim_uid;
   std::string attached_ns;
   std::string attached_kind;
   std::string attached;
@@ -89,9 +90,13 @@ std::expected<std::optional<Address>, kube::ApiError> address_for(const Session&
 std::vector<Service> services_of(const Session& session, std::string_view claim);
 
 // The latest warning about each Service of the namespace ("" is all of them), "Reason: message" by the Service's uid.
+// What was said before a driver gave it its address is over.
 // Nothing where events may not be listed. `name` narrows it to Services of that name.
 std::map<std::string, std::string> service_warnings(const Session& session, const std::string& ns,
                                                     std::string_view name = {});
+
+// Why a claim is not Bound, for somebody who has waited so long.
+std::string why_unbound(const Claim& claim, base::Duration waited);
 
 // "0.4 s", for telling how long something took.
 std::string seconds_text(base::Duration time);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "api/names.h"
 #include "client/cluster.h"
@@ -99,17 +100,17 @@ std::string class_around(const Session& session, const base::IpAddress& wanted) 
   return {};
 }
 
-// "tenant-a/web", the Service that shows the address; "" where there is none or they may not be listed.
-std::string user_of(const Session& session, const base::IpAddress& wanted) {
+// "tenant-a/web", the Service that shows the address; "" where there is none, nullopt where they may not be listed.
+std::optional<std::string> user_of(const Session& session, const base::IpAddress& wanted) {
   const auto items = session.list(service_kind, {});
-  if (!items) return {};
+  if (!items) return std::nullopt;
   for (const json::object& item : *items) {
     const Service service = service_of(item);
     const bool shows = std::ranges::any_of(
         service.ingress, [&](const std::string& text) { return base::IpAddress::parse(text) == wanted; });
     if (shows) return fmt::format("{}/{}", service.ns, service.name);
   }
-  return {};
+  return "";
 }
 
 void describe_address(const Session& session, const Address& address) {
@@ -218,16 +219,18 @@ int who(const Session& session, const std::string& text) {
     describe_address(session, **address);
     return k_done;
   }
-  if (const std::string user = user_of(session, *wanted); !user.empty()) {
+  const auto user = user_of(session, *wanted);
+  if (user && !user->empty()) {
     return session.fail(
         fmt::format("{} belongs to nobody: there is no IPAddress for it. Service {} shows it, so no claim gets it "
                     "until that is over",
-                    wanted->to_string(), user));
+                    wanted->to_string(), *user));
   }
   const std::string source = class_around(session, *wanted);
   return session.fail(
-      fmt::format("{} belongs to nobody: there is no IPAddress for it{}", wanted->to_string(),
-                  source.empty() ? ", and no class that covers it" : "; a claim of class " + source + " may get it"));
+      fmt::format("{} belongs to nobody: there is no IPAddress for it{}{}", wanted->to_string(),
+                  source.empty() ? ", and no class that covers it" : "; a claim of class " + source + " may get it",
+                  user ? "" : ". You may not list all Services, so it cannot be told whether one shows it"));
 }
 
 int classes(const Session& session) {

@@ -59,6 +59,7 @@ class ClaimPass {
   Wait restored_waiting(base::Duration waited) const;
 
   void queue_up();
+  std::string waiting_for_provisioner(bool its_turn);
   // A patch in flight may give it an address of another class, whose class is then the claim's.
   bool is_binding_elsewhere();
   void match_named();

@@ -17,6 +17,10 @@ namespace {
 // How long a claim waits for a named address that can be had before it says why it waits.
 constexpr base::Duration k_patience = std::chrono::seconds(5);
 
+// How long a claim waits for a word of its provisioner (contract §6.8: a driver says why a claim of its own waits)
+// before it says that there was none: the name in the class may be nobody's.
+constexpr base::Duration k_driver_patience = std::chrono::seconds(30);
+
 }  // namespace
 
 void ClaimPass::match() {
@@ -58,10 +62,23 @@ void ClaimPass::queue_up() {
     plan_.facts.push_back({waiting_bucket(pair), age_order(claim_, counting_), Waiting{claim_.meta.uid, ready}.text(),
                            kube::Key{std::string(k_match), "", pair}});
   }
-  wait({reason::waiting_for_provisioning,
-        fmt::format("waiting for an address of IPAddressClass \"{}\" from provisioner \"{}\"", class_->found->meta.name,
-                    class_->found->provisioner),
-        quiet});
+  wait({reason::waiting_for_provisioning, waiting_for_provisioner(!quiet && is_protected()), quiet});
+}
+
+// Once said that nothing was heard it stays so, after a restart too, until something is.
+std::string ClaimPass::waiting_for_provisioner(bool its_turn) {
+  std::string waiting = fmt::format("waiting for an address of IPAddressClass \"{}\" from provisioner \"{}\"",
+                                    class_->found->meta.name, class_->found->provisioner);
+  const bool unheard = its_turn && kube::find_condition(claim_.conditions, api::condition::provisioning) == nullptr;
+  const base::Duration unheard_for = view_.since("unheard/" + class_->found->provisioner, unheard);
+  if (!unheard) return waiting;
+  std::string nobody = waiting +
+                       ", of which nothing has been heard: see whether its driver runs, and whether the class names it "
+                       "as it names itself";
+  const kube::Condition* said = kube::find_condition(claim_.conditions, api::condition::bound);
+  if (unheard_for >= k_driver_patience || (said != nullptr && said->message == nobody)) return nobody;
+  plan_.then_look_after(k_driver_patience - unheard_for);
+  return waiting;
 }
 
 void ClaimPass::match_named() {

@@ -12,6 +12,11 @@
 namespace core {
 namespace {
 
+// Values of the labels class and phase. What nobody has looked at yet is Pending.
+std::vector<std::string> by_class(const std::string& name, const std::string& phase) {
+  return {name, phase.empty() ? std::string(api::phase::pending) : phase};
+}
+
 kube::WatchSpec watch_classes() {
   kube::WatchSpec watch;
   watch.kind = &api::ClassRead::kind();
@@ -23,6 +28,13 @@ kube::WatchSpec watch_addresses() {
   kube::WatchSpec watch;
   watch.kind = &api::IPAddress::kind();
   watch.indexes = address_indexes();
+  watch.counts = {{std::string(k_addresses_metric),
+                   "IPAddress objects by class and phase.",
+                   {"class", "phase"},
+                   [](const kube::Object& object) {
+                     const auto& address = static_cast<const api::IPAddress&>(object);
+                     return by_class(address.className, address.phase);
+                   }}};
   watch.keys = [](const kube::Object& object, std::vector<kube::Key>& keys) {
     keys.push_back({std::string(k_address), "", object.meta.name});
   };
@@ -33,6 +45,14 @@ kube::WatchSpec watch_claims() {
   kube::WatchSpec watch;
   watch.kind = &api::IPAddressClaim::kind();
   watch.indexes = claim_indexes();
+  watch.counts = {{std::string(k_claims_metric),
+                   "IPAddressClaim objects by class and phase.",
+                   {"class", "phase"},
+                   [](const kube::Object& object) {
+                     const auto& claim = static_cast<const api::IPAddressClaim&>(object);
+                     const bool served = !claim.status_className.empty();
+                     return by_class(served ? claim.status_className : claim.className, claim.phase);
+                   }}};
   watch.keys = [](const kube::Object& object, std::vector<kube::Key>& keys) {
     keys.push_back({std::string(k_claim), object.meta.ns, object.meta.name});
   };

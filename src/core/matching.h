@@ -1,17 +1,12 @@
 // Matching, planned for the pair of class and family (contract §3a), and the facts by which claims and matching talk.
 //
-//   waiting/CLASS/FAMILY    a claim waits for any address of the pair; in age order. Published by claims, looked after
-//   by the pair's
-//                           key. A claim whose finalizer is not there yet waits too (so that its turn is not lost) but
-//                           is not bound.
-//   named/ADDRESS           a claim waits for this address and could use it; in age order. Published by claims, looked
-//   after by the
-//                           address's own key, which gives it to the first. The pairs' keys leave such an address
-//                           alone.
-//   binding/NAMESPACE/NAME/FAMILY  a claimRef patch for this claim is in flight. Published by the key that sends it.
-//   exhausted/CLASS/FAMILY  a waiting claim is left over and no address for it. Published by the pair's key. It flips
-//   rarely: while
-//                           demand exceeds supply, single addresses that come free do not end it.
+// - waiting/CLASS/FAMILY: a claim waits for any address of the pair; in age order. Published by claims, looked after by
+//   the pair's key. A claim whose finalizer is not there yet waits too (so that its turn is not lost) but is not bound.
+// - named/ADDRESS: a claim waits for this address and could use it; in age order. Published by claims, looked after by
+//   the address's own key, which gives it to the first. The pairs' keys leave such an address alone.
+// - binding/NAMESPACE/NAME/FAMILY: a claimRef patch for this claim is in flight. Published by the key that sends it.
+// - exhausted/CLASS/FAMILY: a waiting claim is left over and no address for it. Published by the pair's key. It flips
+//   rarely: while demand exceeds supply, single addresses that come free do not end it.
 #pragma once
 
 #include <string>

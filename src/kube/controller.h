@@ -21,6 +21,7 @@ struct WatchSpec {
   // The kind's CRD may be missing or come later: reconcilers start without it and View::available tells.
   bool optional = false;
   std::vector<IndexSpec> indexes;
+  std::vector<CountSpec> counts = {};
   // The keys this object gives birth to. Called for both sides of a change; a key is woken when it is new on one side
   // only, or when the object appears, goes or changes its uid. Everything else is woken by what it read.
   std::function<void(const Object&, std::vector<Key>&)> keys = {};

@@ -1,10 +1,10 @@
 // What an event looks like on the wire, within the limits of its validation.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "kube/check.h"
 #include "kube/event_recorder.h"
+#include "kube/types.h"
 
 namespace kube {
 namespace {
@@ -40,12 +40,6 @@ std::string once_name(const EventNote& note) {
   hash = fnv(note.reason, hash);
   hash = fnv(note.note, hash);
   return event_name(note.regarding.name, hash);
-}
-
-std::string micro_time(base::WallTime at) {
-  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(at.time_since_epoch()).count();
-  const std::time_t seconds = micros / 1'000'000;
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06d}Z", fmt::gmtime(seconds), micros % 1'000'000);
 }
 
 boost::json::object event_body(const EventNote& note, const EventOptions& options, std::string_view name,

@@ -63,8 +63,6 @@ boost::json::object event_body(const EventNote& note, const EventOptions& option
 std::string once_name(const EventNote& note);
 // "OBJECT.0123456789abcdef", within what a name may be.
 std::string event_name(std::string_view object, std::uint64_t number);
-// RFC 3339 with microseconds, as MicroTime wants it.
-std::string micro_time(base::WallTime at);
 // At most `bytes` bytes of UTF-8 text, cut between characters.
 std::string cut(std::string_view text, std::size_t bytes);
 

@@ -1,6 +1,5 @@
 #include "kube/leader.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -26,14 +25,6 @@ using std::chrono::seconds;
 constexpr Resource k_leases{"coordination.k8s.io", "v1", "leases", "Lease", true};
 constexpr base::Duration k_release_within = seconds(5);
 constexpr base::Duration k_release_retry = std::chrono::milliseconds(250);
-
-// As Kubernetes writes MicroTime.
-std::string micro_time(base::WallTime when) {
-  const auto since = when.time_since_epoch();
-  const auto whole = std::chrono::floor<seconds>(since);
-  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(since - whole);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", fmt::gmtime(std::time_t{whole.count()}), micros.count());
-}
 
 ApiError said(std::string message) {
   ApiError error;

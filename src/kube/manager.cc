@@ -115,6 +115,7 @@ void Manager::Impl::beat() {
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const Store& store = *loop->state().stores()[i];
     if (const auto* status = sources[i]->status()) registry.refresh(store.kind().resource, *status, store.size());
+    for (const Count& count : store.counts()) registry.refresh(count);
   }
   registry.refresh_queues();
   if (!shutting_down) published->set_unready(ready && loop->whole() ? "" : what_is_missing());

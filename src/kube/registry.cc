@@ -66,6 +66,10 @@ struct Registry::Impl {
       : clock(std::move(now)) {
     for (const ReconcilerSpec& spec : controller.reconcilers) add_series(spec.name, max_concurrent);
     for (const MetricSpec& spec : controller.metrics) add_own(spec);
+    for (const WatchSpec& watch : controller.watches) {
+      for (const CountSpec& spec : watch.counts)
+        counts.emplace(spec.metric, &gauges(*registry, spec.metric, spec.help));
+    }
   }
 
   void add_series(const std::string& name, std::size_t max_concurrent);
@@ -80,6 +84,7 @@ struct Registry::Impl {
   std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
   ByName<Series> series;
   ByName<Counters*> own_counters;
+  ByName<Gauges*> counts;
   ByName<std::pair<Histograms*, Buckets>> own_histograms;
   mutable ProcessMetrics process{*registry};
   std::shared_ptr<RequestObserver> observer = make_request_observer(registry);
@@ -284,6 +289,17 @@ void Registry::refresh(const Resource& resource, const ReflectorStatus& status, 
   impl_->served.Add(labels).Set(status.available ? 1 : 0);
   if (status.last_event) impl_->event_age.Add(labels).Set(in_seconds(impl_->clock() - *status.last_event));
   if (!status.version.empty()) impl_->version.Add(labels).Set(std::strtod(status.version.c_str(), nullptr));
+}
+
+void Registry::refresh(const Count& count) {
+  const auto family = impl_->counts.find(count.spec.metric);
+  check(family != impl_->counts.end(), "a count of a metric that the controller does not have");
+  for (const auto& [values, number] : count.numbers) {
+    check(values.size() == count.spec.labels.size(), "a count without a value for each label");
+    Labels labels;
+    for (std::size_t i = 0; i < values.size(); ++i) labels.emplace(count.spec.labels[i], values[i]);
+    family->second->Add(labels).Set(static_cast<double>(number));
+  }
 }
 
 void Registry::refresh_queues() {

@@ -47,6 +47,7 @@ class Registry final : public MetricsSink {
   void lease_slow_path(std::string_view lease);
   // Values that age; to be called about twice a second.
   void refresh(const Resource& resource, const ReflectorStatus& status, std::size_t objects);
+  void refresh(const Count& count);
   void refresh_queues();
 
   // The whole text. Any thread.

@@ -181,7 +181,7 @@ State::State(const Controller& controller, Listener listener)
       if (listener_.versions) listener_.versions(slot.node);
     };
     to_me.unfinished = listener_.unfinished;
-    stores_.push_back(std::make_unique<Store>(*watch.kind, watch.indexes, std::move(to_me)));
+    stores_.push_back(std::make_unique<Store>(*watch.kind, watch.indexes, std::move(to_me), watch.counts));
   }
 }
 

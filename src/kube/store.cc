@@ -6,9 +6,10 @@
 
 namespace kube {
 
-Store::Store(const Kind& kind, std::vector<IndexSpec> indexes, Listener listener)
+Store::Store(const Kind& kind, std::vector<IndexSpec> indexes, Listener listener, std::vector<CountSpec> counts)
     : kind_(kind), listener_(std::move(listener)) {
   for (IndexSpec& spec : indexes) indexes_.push_back({std::move(spec), {}});
+  for (CountSpec& spec : counts) counts_.push_back({std::move(spec), {}});
 }
 
 // Valid until the next call.
@@ -139,6 +140,7 @@ void Store::put(Slot& slot, ObjectPtr next) {
     return;
   }
   reindex(slot, before.get(), next.get());
+  recount(before.get(), next.get());
   if (listener_.touched) listener_.touched(slot.node);
   if (listener_.changed) listener_.changed({&kind_, std::move(before), std::move(next), !synced_});
 }
@@ -156,6 +158,13 @@ void Store::reindex(Slot& slot, const Object* before, const Object* after) {
     for (const IndexEntry& entry : entries_after_) {
       if (std::ranges::find(entries_before_, entry) == entries_before_.end()) move_entry(index, slot, entry, true);
     }
+  }
+}
+
+void Store::recount(const Object* before, const Object* after) {
+  for (Count& count : counts_) {
+    if (before != nullptr) --count.numbers.at(count.spec.values(*before));
+    if (after != nullptr) ++count.numbers[count.spec.values(*after)];
   }
 }
 

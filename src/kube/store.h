@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -30,6 +31,20 @@ using IndexFunction = std::function<void(const Object&, std::vector<IndexEntry>&
 struct IndexSpec {
   std::string name;
   IndexFunction entries;
+};
+
+// A metric: how many objects there are by labels. `values` are those of the labels, one each, and must depend on the
+// object alone, as an index does.
+struct CountSpec {
+  std::string metric;
+  std::string help;
+  std::vector<std::string> labels;
+  std::function<std::vector<std::string>(const Object&)> values;
+};
+// Its numbers. What there was once stays, at zero.
+struct Count {
+  CountSpec spec;
+  std::map<std::vector<std::string>, std::size_t> numbers;
 };
 
 // Requests in flight that change one object.
@@ -87,7 +102,7 @@ class Store {
     // that no pass sees half of it. If empty, replacements are done at once.
     std::function<void(Store&)> unfinished;
   };
-  Store(const Kind& kind, std::vector<IndexSpec> indexes, Listener listener);
+  Store(const Kind& kind, std::vector<IndexSpec> indexes, Listener listener, std::vector<CountSpec> counts = {});
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
@@ -126,6 +141,7 @@ class Store {
   bool available() const { return synced_ && served_; }
   std::size_t size() const { return live_; }
   std::size_t slots() const { return slots_.size(); }
+  const std::vector<Count>& counts() const { return counts_; }
 
   // Never null; an absent object has a slot while somebody asks for it. Valid until collect().
   Slot& slot(std::string_view ns, std::string_view name);
@@ -175,6 +191,7 @@ class Store {
   void sweep(Slot& slot, const Replacement& replacement);
   void put(Slot& slot, ObjectPtr next);
   void reindex(Slot& slot, const Object* before, const Object* after);
+  void recount(const Object* before, const Object* after);
   void move_entry(Index& index, Slot& slot, const IndexEntry& entry, bool add);
   void doubt(Slot& slot);
   void doubt(std::size_t index, const std::string& name, Bucket& bucket);
@@ -184,6 +201,7 @@ class Store {
   const Kind& kind_;
   Listener listener_;
   std::vector<Index> indexes_;
+  std::vector<Count> counts_;
   std::unordered_map<std::string, std::unique_ptr<Slot>> slots_;  // by "ns/name"
   std::unordered_map<std::string, Tombstone> tombstones_;         // by "ns/name"
   std::deque<std::string> doubtful_slots_;                        // empty, or were

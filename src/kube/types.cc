@@ -1,5 +1,8 @@
 #include "kube/types.h"
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/url/encode.hpp>
 #include <boost/url/rfc/pchars.hpp>
@@ -74,6 +77,16 @@ int compare_versions(std::string_view a, std::string_view b) {
 const Condition* find_condition(const std::vector<Condition>& conditions, std::string_view type) {
   const auto it = std::ranges::find(conditions, type, &Condition::type);
   return it == conditions.end() ? nullptr : &*it;
+}
+
+std::string time_text(base::WallTime at) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::floor<std::chrono::seconds>(at)));
+}
+
+std::string micro_time(base::WallTime at) {
+  const auto whole = std::chrono::floor<std::chrono::seconds>(at);
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(at - whole).count();
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", fmt::gmtime(whole), micros);
 }
 
 }  // namespace kube

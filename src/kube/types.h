@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 
 namespace kube {
@@ -109,6 +110,10 @@ struct Kind {
 
 // Compares two resourceVersions as the numbers they are (KEP-5504), of any length; "" is older than all.
 int compare_versions(std::string_view a, std::string_view b);
+
+// RFC 3339 as Kubernetes writes Time, and MicroTime.
+std::string time_text(base::WallTime at);
+std::string micro_time(base::WallTime at);
 
 // A condition of status.conditions, shared by the kinds that have them.
 struct Condition {

@@ -132,14 +132,6 @@ void KeyMemory::spend(std::string_view name) {
   it->second.tokens -= 1;
 }
 
-std::string View::wall_text(base::Duration ahead) const {
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(
-      std::chrono::time_point_cast<std::chrono::system_clock::duration>(world_.wall() + ahead));
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  char text[32];
-  const std::size_t n = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return {text, n};
-}
+std::string View::wall_text(base::Duration ahead) const { return time_text(world_.wall() + ahead); }
 
 }  // namespace kube

@@ -174,7 +174,7 @@ TEST_F(ProductTest, AttachThatDoesNotComeToPassSaysWhy) {
   const Outcome outcome = world.run("attach web web --timeout 3s");
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("service web does not show the address after 3"),
-                                 HasSubstr("claim web is Pending: NoDefaultClass")));
+                                 HasSubstr("claim web is Pending; NoDefaultClass: ")));
 }
 
 TEST_F(ProductTest, AServiceThatIsRefusedIsToldByItsEvent) {
@@ -209,7 +209,8 @@ TEST_F(ProductTest, MoveKeepsTheAddressOnItsWay) {
   EXPECT_THAT(world.ok("move web web2"),
               MatchesRegex(
                   "service web2 names claim web\nservice web no longer names it\nservice web2 shows 203.0.113.1 .*\n"));
-  EXPECT_THAT(world.ok("move web web2"), MatchesRegex("service web2 shows 203.0.113.1 .*\n"));
+  EXPECT_THAT(world.ok("move web web2"),
+              MatchesRegex("service web2 names claim web already\nservice web2 shows 203.0.113.1 .*\n"));
   EXPECT_THAT(world.ok("who 203.0.113.1"), HasSubstr("Service:    default/web2"));
 }
 
@@ -251,6 +252,22 @@ TEST_F(ProductTest, ReleaseTellsWhatBecomesOfTheAddress) {
   EXPECT_EQ(again.status, 1);
 }
 
+// A Lost claim goes on naming what it had, which may be another's by now.
+TEST_F(ProductTest, ReleaseTellsWhoseTheAddressIsThatWasLost) {
+  world.have_class();
+  world.have_service("blue");
+  world.ok("claim web");
+  world.ok("annotate service blue local.sdn.cozystack.io/ip-address-claim=web");
+  world.ok("patch ipaddr ip-203-0-113-1 --type merge -p '{\"spec\":{\"claimRef\":null}}'");
+  world.let_pass(std::chrono::seconds(5));
+  world.ok("claim heir --address 203.0.113.1");
+  EXPECT_THAT(world.run("release web").err,
+              HasSubstr("service blue names claim web and waits for its address; detach"));
+  world.ok("detach blue");
+  EXPECT_EQ(world.ok("release web"),
+            "claim web is given up\n203.0.113.1 was not the claim's any more: it is default/heir's\n");
+}
+
 TEST_F(ProductTest, RecycleFreesWhatIsReleasedAndNothingElse) {
   world.have_class();
   world.ok("claim web");
@@ -286,6 +303,11 @@ TEST_F(ProductTest, WhoTellsAllToThoseWhoMayKnow) {
   world.let_pass(std::chrono::seconds(2));
   EXPECT_THAT(world.run("who 203.0.113.5").err,
               HasSubstr("Service default/pirate shows it, so no claim gets it until that is over"));
+  world.intercept = [](const kube::Request& request) -> std::optional<kube::Response> {
+    return request.path == "/api/v1/services" ? std::optional(forbidden("services")) : std::nullopt;
+  };
+  EXPECT_THAT(world.run("who 203.0.113.5").err,
+              HasSubstr("may get it. You may not list all Services, so it cannot be told whether one shows it"));
   const Outcome text = world.run("who web");
   EXPECT_EQ(text.status, 2);
   EXPECT_THAT(text.err, HasSubstr("\"web\" is no IP address"));
@@ -335,6 +357,23 @@ TEST_F(ProductTest, ListSaysWhyAServiceWaits) {
   world.ok("annotate service six local.sdn.cozystack.io/ip-address-claim=lone");
   world.let_pass(std::chrono::seconds(2));
   EXPECT_THAT(world.run("attach lone third").err, HasSubstr("service six waits for claim lone; move it"));
+}
+
+// What had been in the way of a Service before it got its address is not why it waits for it later.
+TEST_F(ProductTest, ListForgetsWarningsOfBeforeAnAssociation) {
+  world.have_class();
+  world.have_service("a");
+  world.have_service("b");
+  world.ok("claim web");
+  world.ok("attach web a");
+  world.ok("annotate service b local.sdn.cozystack.io/ip-address-claim=web");
+  world.let_pass(std::chrono::seconds(5));
+  EXPECT_THAT(world.ok("list"), HasSubstr("b (waits: AssociationRejected)"));
+  world.ok("move web b");
+  world.let_pass(std::chrono::seconds(5));
+  world.ok("patch ipaddr ip-203-0-113-1 --type merge -p '{\"spec\":{\"claimRef\":null}}'");
+  world.let_pass(std::chrono::seconds(20));
+  EXPECT_THAT(world.ok("list"), AllOf(HasSubstr("Lost"), HasSubstr("AddressLost"), Not(HasSubstr("Rejected"))));
 }
 
 TEST_F(ProductTest, WhoTellsTenantsOfTheirOwnNamespaceOnly) {

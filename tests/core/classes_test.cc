@@ -25,6 +25,31 @@ TEST_F(Classes, CreatedLate) {
   expect_quiet();
 }
 
+// The name of a driver in a class is free text: a slip of the pen must not leave a claim waiting without a word.
+TEST_F(Classes, AProvisionerThatIsNeverHeardOfIsTold) {
+  const auto message = [&] { return kube::find_condition(claim("web")->conditions, "Bound")->message; };
+  make_class("public", "metalbl");
+  make_claim("web", R"("className":"public")");
+  settle();
+  EXPECT_THAT(message(), testing::EndsWith("from provisioner \"metalbl\""));
+  const kube::Key key{"claim", "t", "web"};
+  const auto revisit = world.run(key).revisit;
+  ASSERT_TRUE(revisit.has_value());
+  world.advance(*revisit);
+  world.settle(key);
+  EXPECT_EQ(bound_reason("web"), "False/WaitingForProvisioning");
+  EXPECT_THAT(message(), testing::HasSubstr("provisioner \"metalbl\", of which nothing has been heard"));
+  expect_quiet();
+  // A driver says why.
+  change_claim("web", R"({"status":{"conditions":[
+      {"type":"ClassResolved","status":"True","reason":"Resolved","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"},
+      {"type":"Bound","status":"False","reason":"WaitingForProvisioning","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"},
+      {"type":"Provisioning","status":"False","reason":"Exhausted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}})");
+  settle();
+  EXPECT_THAT(message(), testing::EndsWith("from provisioner \"metalbl\""));
+  EXPECT_FALSE(world.run(key).revisit.has_value());
+}
+
 TEST_F(Classes, CreatedLateWithAnAddressAtHand) {
   make_claim("any");
   make_address("a", "203.0.113.7");

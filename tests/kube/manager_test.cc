@@ -86,7 +86,7 @@ struct ManagerTest : ::testing::Test {
     controller.name = "thing-controller";
     controller.lease_name = "lock";
     controller.watches.push_back(
-        {&Thing::kind(), "", "", "", false, {}, [](const Object& object, std::vector<Key>& keys) {
+        {&Thing::kind(), "", "", "", false, {}, {}, [](const Object& object, std::vector<Key>& keys) {
            keys.push_back({"thing", object.meta.ns, object.meta.name});
          }});
     controller.reconcilers.push_back(

@@ -47,6 +47,18 @@ TEST_F(RegistryTest, SeriesExistFromTheStart) {
   }
 }
 
+TEST_F(RegistryTest, ObjectsAreCountedByTheirLabels) {
+  CountSpec spec{"things", "how many", {"class", "phase"}, {}};
+  controller.watches.emplace_back();
+  controller.watches.back().counts = {spec};
+  registry = std::make_unique<Registry>(controller, 64, [this] { return now; });
+  registry->refresh(Count{spec, {{{"a", "Bound"}, 3}, {{"b", "Lost"}, 1}}});
+  EXPECT_EQ(value("things{class=\"a\",phase=\"Bound\"}"), "3");
+  registry->refresh(Count{spec, {{{"a", "Bound"}, 0}, {{"b", "Lost"}, 2}}});
+  EXPECT_EQ(value("things{class=\"a\",phase=\"Bound\"}"), "0");
+  EXPECT_EQ(value("things{class=\"b\",phase=\"Lost\"}"), "2");
+}
+
 TEST_F(RegistryTest, WhatTheLoopTellsIsCounted) {
   registry->reconciled("claim", MetricsSink::Result::error, 30ms);
   registry->reconciled("claim", MetricsSink::Result::success, 3ms);

@@ -338,7 +338,8 @@ TEST_F(SlicedStoreTest, AResetInSlicesKeepsWhatTheNewWorldSaysMeanwhile) {
 TEST(StoreProperty, EndsUpEqualToTheServer) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     base::Random random(seed);
-    Store store(Thing::kind(), {}, {{}, {}, {}, [](Store&) {}});
+    const auto value_of = [](const Object& o) { return std::vector{static_cast<const Thing&>(o).value}; };
+    Store store(Thing::kind(), {}, {{}, {}, {}, [](Store&) {}}, {{"things", "", {"value"}, value_of}});
     struct Event {
       int version;
       std::shared_ptr<Thing> object;  // null: deleted
@@ -431,6 +432,10 @@ TEST(StoreProperty, EndsUpEqualToTheServer) {
     store.for_each([&](const ObjectPtr& o) { have[o->meta.name] = o->meta.resourceVersion; });
     ASSERT_EQ(have, want) << "seed " << seed;
     ASSERT_EQ(store.size(), want.size());
+    std::map<std::vector<std::string>, std::size_t> counted = store.counts().front().numbers, by_value;
+    for (const auto& [name, object] : server) ++by_value[{object->value}];
+    std::erase_if(counted, [](const auto& entry) { return entry.second == 0; });
+    ASSERT_EQ(counted, by_value) << "seed " << seed;
     ASSERT_EQ(store.tombstones(), 0u) << "seed " << seed << ": the watch has shown everything";
   }
 }
