@@ -367,13 +367,27 @@ TEST_F(ProductTest, ListForgetsWarningsOfBeforeAnAssociation) {
   world.ok("claim web");
   world.ok("attach web a");
   world.ok("annotate service b local.sdn.cozystack.io/ip-address-claim=web");
-  world.let_pass(std::chrono::seconds(5));
-  EXPECT_THAT(world.ok("list"), HasSubstr("b (waits: AssociationRejected)"));
-  world.ok("move web b");
-  world.let_pass(std::chrono::seconds(5));
-  world.ok("patch ipaddr ip-203-0-113-1 --type merge -p '{\"spec\":{\"claimRef\":null}}'");
-  world.let_pass(std::chrono::seconds(20));
-  EXPECT_THAT(world.ok("list"), AllOf(HasSubstr("Lost"), HasSubstr("AddressLost"), Not(HasSubstr("Rejected"))));
+  const std::string uid = world.ok("get service b -o jsonpath={.metadata.uid}");
+  std::string events;
+  const auto tell = [&](const char* type, const char* reason, const char* component, const char* when) {
+    events += (events.empty() ? "" : ",") +
+              fmt::format(R"({{"type":"{}","reason":"{}","message":"m",{},"source":{{"component":"{}"}},)"
+                          R"("involvedObject":{{"kind":"Service","name":"b","uid":"{}"}}}})",
+                          type, reason, when, component, uid);
+  };
+  world.intercept = [&](const kube::Request& request) -> std::optional<kube::Response> {
+    if (!request.path.ends_with("/events")) return std::nullopt;
+    kube::Response response;
+    response.status = 200;
+    response.body = R"({"kind":"EventList","apiVersion":"v1","metadata":{},"items":[)" + events + "]}";
+    return response;
+  };
+  tell("Warning", "AssociationRejected", "metallb-iad", R"("eventTime":"2026-01-01T10:00:00.000000Z")");
+  EXPECT_THAT(world.ok("list"), HasSubstr("a, b (waits: AssociationRejected) "));
+  tell("Normal", "Associated", "metallb-iad", R"("eventTime":"2026-01-01T10:00:00.500000Z")");
+  EXPECT_THAT(world.ok("list"), HasSubstr("a, b (waits) "));
+  tell("Warning", "AllocationFailed", "metallb-controller", R"("lastTimestamp":"2026-01-01T10:00:01Z")");
+  EXPECT_THAT(world.ok("list"), HasSubstr("a, b (waits: AllocationFailed) "));
 }
 
 TEST_F(ProductTest, WhoTellsTenantsOfTheirOwnNamespaceOnly) {
