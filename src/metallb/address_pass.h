@@ -109,6 +109,8 @@ class AddressPass {
   bool may_stop_sharing();
   bool is_free_to_lose() const;
   void release_holds();
+  bool is_joining();
+  bool is_joined(const api::Service& hold) const;
   bool is_being_emptied(const api::Service& hold) const;
   void say_that_it_has_not_landed();
   boost::json::object repair_of(const api::Service& hold);
@@ -135,6 +137,7 @@ class AddressPass {
   bool sharing_ = false;                // they share, or are about to
   std::string key_;                     // by which; "" while somebody else has yet to choose it
   base::Duration keyed_{};              // for so long the hold has had a sharing key
+  base::Duration joining_{};            // for so long it is about to share with the workload and does not show it
   bool is_alone_ = false;               // the hold has a key and nobody to share with
   base::Duration alone_{};              // for so long it has been alone with it
   base::Duration trying_{};             // for so long it is being handed over

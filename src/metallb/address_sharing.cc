@@ -26,6 +26,7 @@ void AddressPass::judge_sharing() {
   sharing_ = arriving || (leaving && (!key_.empty() || (awaits && waited < limit)));
   const bool keyed = holds_.best != nullptr && !handoff_key(*holds_.best).empty();
   keyed_ = view_.since("keyed", keyed);
+  joining_ = view_.since("joining", is_joining());
   is_alone_ = keyed && !sharing_ && holds_.landed(ip_) && (service_ == nullptr || handoff_key(*service_).empty()) &&
               view_.count<api::Service>(k_service_shown_index, ip_.to_string()) == 1;
   alone_ = view_.since("alone", is_alone_);
@@ -87,15 +88,30 @@ bool AddressPass::is_being_emptied(const api::Service& hold) const {
   return shown_ && shows(hold, ip_) && pool_of(hold) == api::metallb::awaiting_pool;
 }
 
-// The workload has the address. MetalLB forgets who is deleted, but not while it loads: then the hold would stay in its
-// books, and the workload could never share with nobody again.
+// It may join the workload in MetalLB's books at any moment, or has done so and it does not show yet.
+bool AddressPass::is_joining() {
+  const api::Service* best = holds_.best;
+  return service_ != nullptr && best != nullptr && !holds_.landed(ip_) && is_pinned_to(*best, ip_) && is_joined(*best);
+}
+
+bool AddressPass::is_joined(const api::Service& hold) const {
+  const std::string_view key = handoff_key(hold);
+  return !key.empty() && key == handoff_key(*service_) && is_joinable(hold, *service_);
+}
+
+// The workload has the address, and the hold is to go: by being emptied first, since only what was shown can be seen to
+// be taken off. MetalLB forgets who is deleted, but late, and not at all while it loads: as long as the hold is in its
+// books it takes the address from a workload that does not share any more.
 void AddressPass::release_holds() {
   if (is_busy(*service_)) return;  // it may be letting go
   const api::Service* best = holds_.best;
+  if (is_joining() && joining_ < context_.options.attach_timeout) {
+    plan_.then_look_after(context_.options.attach_timeout - joining_);
+    return touch(plan_, view_, *best, joining_);
+  }
   if (!holds_.landed(ip_) || handoff_key(*best).empty()) return remove_holds("hold-release");
-  // MetalLB takes it from one of the two, since they no longer fit each other: until then it is not known who has it.
-  if (handoff_key(*best) != handoff_key(*service_) || !is_joinable(*best, *service_)) return;
-  empty(*best);
+  // If they do not fit each other any more MetalLB takes it from one of the two: until then it is not known who has it.
+  if (is_joined(*best)) empty(*best);
 }
 
 // It does not share any more, and if it lost the address by that it would be to the workload that is to have it.

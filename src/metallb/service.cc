@@ -96,12 +96,14 @@ kube::Plan ServicePass::run() {
   if (!keeps) view_.since("barred", false);
   touch_pin(keeps && gives_up_.empty());
   drop_key(keeps);
+  joins_ = is_joining();
+  joining_ = view_.since("joining", joins_);
+  letting_go = letting_go && !pauses();
   judge_sharing(letting_go);
   if (letting_go) {
     let_go();
   } else {
-    forget_key();
-    for (const char* clock : {"holdless", "waiting"}) view_.since(clock, false);
+    stay();
   }
   tidy();
   return std::move(plan_);

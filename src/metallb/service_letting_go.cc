@@ -27,6 +27,10 @@ namespace {
 
 // Of a Service that lets go: the key that was drawn for it.
 constexpr std::string_view k_chosen = "sharing-key";
+// The Service, by its uid, whose letting go has been counted as a handoff.
+constexpr std::string_view k_counted = "letting-go-counted";
+
+std::string letting_go_throttle(const api::Service& service) { return "letting-go/" + service.meta.uid; }
 // How long the hold may take that nobody has refused: the longest time between two tries of a write.
 constexpr base::Duration k_holdless_patience = std::chrono::minutes(5);
 
@@ -118,6 +122,43 @@ bool ServicePass::may_share(const api::IPAddress& address) {
   return is_associated(address, service_) && sharing_forbidden(view_, context_, service_, address.className).empty();
 }
 
+// It has been given pin and key, so MetalLB may have it in its books beside the hold and not have shown it yet. Were it
+// to let go now, nobody could tell when the hold may stop sharing.
+bool ServicePass::is_joining() {
+  const std::string_view key = handoff_key(service_);
+  if (key.empty() || !is_served_by_metallb(context_.options, service_)) return false;
+  return std::ranges::any_of(mine_, [&](const auto* address) {
+    const auto ip = value_of(*address);
+    if (!ip || shows(service_, *ip) || !is_announcing(service_, *ip)) return false;
+    const Holds holds = find_holds(view_, context_.options, *address, *ip);
+    return holds.landed(*ip) && handoff_key(*holds.best) == key && is_joinable(*holds.best, service_);
+  });
+}
+
+// Nothing but its annotation parts it from its addresses, so it can be joined with them again at once.
+bool ServicePass::has_changed_its_mind() {
+  if (service_.meta.deleting || mine_.empty() || is_copy(service_) || !gives_up_.empty()) return false;
+  if (!is_served_by_metallb(context_.options, service_)) return false;
+  return std::ranges::all_of(mine_, [&](const auto* address) {
+    const auto* holder = holder_of(view_, *address);
+    return holder != nullptr && !holder->meta.deleting && holder->meta.name != claim_name_of(service_);
+  });
+}
+
+// Who lets go again and again does so at a pace, also where nothing comes of it: each time holds are made.
+bool ServicePass::pauses() {
+  if (view_.noted(k_counted) == service_.meta.uid || !has_changed_its_mind()) return false;
+  const base::Duration wait = view_.throttle(letting_go_throttle(service_), k_handoff_burst, k_handoff_refill);
+  pays_ = wait == base::Duration::zero();
+  if (pays_) return false;
+  tell(reason::handoff_throttled, "Detach",
+       fmt::format("the claim was taken off {} times in a row: from now on it has an effect once in {} s",
+                   k_handoff_burst, std::chrono::duration_cast<std::chrono::seconds>(k_handoff_refill).count()),
+       true, true);
+  plan_.then_look_after(wait);
+  return true;
+}
+
 // A tenant can put on its Service what looks like a key of ours, an old one too: it is ours if one of our holds has it,
 // or if it was drawn a moment ago. Beside somebody else it is left, whosever it is: without it the Service would lose
 // the address to that one before a hold has joined.
@@ -154,8 +195,6 @@ void ServicePass::share(const Addresses& risky) {
       {{"metadata", json::object{{"annotations", json::object{{api::metallb::sharing_key, key}}}}}}, "detach-share"));
 }
 
-void ServicePass::forget_key() { view_.note(k_chosen, ""); }
-
 bool ServicePass::is_no_hold_possible() { return service_.meta.deleting && !has_home(view_, context_.options); }
 
 void ServicePass::wait_for_holds(const Addresses& risky) {
@@ -168,11 +207,27 @@ void ServicePass::wait_for_holds(const Addresses& risky) {
 }
 
 void ServicePass::let_go() {
+  part();
+  if (!pays_ || plan_.writes.empty()) return;
+  plan_.spends.push_back(letting_go_throttle(service_));
+  view_.note(k_counted, service_.meta.uid);
+}
+
+// Nothing of an earlier letting go is remembered.
+void ServicePass::stay() {
+  view_.note(k_chosen, "");
+  view_.note(k_counted, "");
+  for (const char* clock : {"holdless", "waiting"}) view_.since(clock, false);
+}
+
+void ServicePass::part() {
   const Addresses risky = at_risk();
   const base::Duration left = patience(risky);
   const bool patient = left > base::Duration::zero();
   bool ready = true;
   for (const auto* address : risky) ready = is_hold_ready(*address) && ready;
+  const base::Duration landing = context_.options.attach_timeout - joining_;
+  if (joins_ && patient && landing > base::Duration::zero()) return plan_.then_look_after(std::min(landing, left));
   const bool waits = patient && (!ready || (is_being_emptied() && !risky.empty()));
   if (waits) plan_.then_look_after(late_ ? left : std::min(left, context_.options.detach_timeout / 2));
   if (waits) return ready ? void() : wait_for_holds(risky);
@@ -225,7 +280,7 @@ void ServicePass::tell_that_it_parts() {
 // One write takes pin, marker and finalizer off and leaves a pool that does not exist: MetalLB empties the Service by
 // itself. A Service that is being deleted and shares stays until that is done.
 void ServicePass::release(bool shows_ours, bool may_stay) {
-  forget_key();
+  view_.note(k_chosen, "");
   const bool stays = may_stay && shows_ours && service_.meta.deleting && !handoff_key(service_).empty();
   const kube::StringMap& current = service_.meta.annotations;
   const bool wrote_pin = current.get(api::metallb::pinned) == "true";

@@ -83,10 +83,14 @@ class ServicePass {
   bool may_share(const api::IPAddress& address);
   bool is_key_good(const Addresses& risky);
   void share(const Addresses& risky);
-  void forget_key();
   bool is_no_hold_possible();
   void wait_for_holds(const Addresses& risky);
+  bool is_joining();
+  bool has_changed_its_mind();
+  bool pauses();
   void let_go();
+  void part();
+  void stay();
   bool is_pool_ours() const;
   std::string why_parted();
   void tell_that_it_parts();
@@ -101,6 +105,9 @@ class ServicePass {
   const Addresses mine_;                // associatedTo names this Service
   Addresses kept_;                      // those of them that it may keep
   std::string gives_up_;                // why it is rid of what it may keep
+  bool joins_ = false;                  // it is about to share with its holds, or does, and does not show it
+  base::Duration joining_{};            // for so long
+  bool pays_ = false;                   // its letting go counts as a handoff, once something is written for it
   bool late_ = false;                   // sharing has not come about in time
   bool shares_ = false;                 // letting go, it waits for a hold that is to share with it
   std::vector<std::string> hold_keys_;  // which its holds have already, "" for none

@@ -102,7 +102,7 @@ DriverSim::DriverSim(Setup s)
   for (const char* ns : {"metallb-system", "tenant-a", "tenant-b"}) {
     world.create(fmt::format("{{apiVersion: v1, kind: Namespace, metadata: {{name: {}}}}}", ns));
   }
-  if (setup.metallb) sandbox::start_metallb(world, {.seed = setup.seed});
+  if (setup.metallb) sandbox::start_metallb(world, {.work = setup.metallb_work, .seed = setup.seed});
   if (setup.core) {
     world.start("core", "core", [this](sandbox::Habitat& h) { return std::make_unique<Process>(h, core); });
   }

@@ -26,6 +26,8 @@ struct Setup {
   Options options = {};
   bool core = true;
   bool metallb = true;
+  // What MetalLB's worker takes for one Service: a busy machine, or many Services.
+  base::Duration metallb_work = std::chrono::microseconds(200);
 };
 
 class DriverSim {
