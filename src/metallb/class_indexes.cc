@@ -22,8 +22,9 @@ void ledger_entries(const kube::Object& object, Entries& entries) {
   const auto ip = base::IpAddress::parse(address.address);
   if (!ip) return;
   entries.push_back({ledger_bucket(address.className, ip->family()), address_order(*ip)});
-  if (address.meta.has_finalizer(api::metallb::teardown))
-    entries.push_back({held_bucket(address.className, ip->family()), address_order(*ip)});
+  if (!address.meta.has_finalizer(api::metallb::teardown)) return;
+  entries.push_back({held_bucket(address.className, ip->family()), address_order(*ip)});
+  entries.push_back({held_bucket(ip->family()), address_order(*ip)});
 }
 
 template <class T>
@@ -70,6 +71,7 @@ std::string ledger_bucket(std::string_view class_name, base::Family family) {
 std::string held_bucket(std::string_view class_name, base::Family family) {
   return fmt::format("{}/{}/held", class_name, base::to_string(family));
 }
+std::string held_bucket(base::Family family) { return held_bucket("", family); }
 std::string placeholder_bucket(std::string_view pool) { return std::string(pool); }
 std::string placeholder_bucket(std::string_view pool, base::Family family) {
   return fmt::format("{}/{}", pool, base::to_string(family));

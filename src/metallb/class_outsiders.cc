@@ -293,6 +293,30 @@ Overlap overlap_with_pool(ClassPass& pass, const api::IPAddressPool& pool, const
           goes_before_somewhere(common, standing_of(pass, *other), own)};
 }
 
+// The first address that is held for another class and that this class's pool does not have yet: with that other pool
+// gone, by whomever, nothing but the ledger speaks for it.
+const api::IPAddress* held_for_another(ClassPass& pass, const IpRangeSet& fresh) {
+  const api::IPAddress* found = nullptr;
+  for (const IpRange& range : fresh.ranges()) {
+    pass.view.each_from<api::IPAddress>(k_ledger_index, held_bucket(range.family()), address_order(range.first),
+                                        [&](const api::IPAddress& address) {
+                                          if (!address_in(address, range)) return false;
+                                          if (address.className != pass.name) found = &address;
+                                          return found == nullptr;
+                                        });
+    if (found != nullptr) break;
+  }
+  return found;
+}
+
+Overlap overlap_with_held(ClassPass& pass, const api::IPAddress& address) {
+  const auto* other = pass.view.get<api::IPAddressClass>(address.className);
+  const bool lives = other != nullptr && other->provisioner == api::metallb::provisioner;
+  return {fmt::format("{} is held for class {}{}: it will be rendered when all such addresses are released",
+                      address.address, address.className, lives ? "" : ", which is gone"),
+          false};
+}
+
 }  // namespace
 
 std::optional<Overlap> find_overlap(ClassPass& pass, const ClassParameters& parameters) {
@@ -306,7 +330,8 @@ std::optional<Overlap> find_overlap(ClassPass& pass, const ClassParameters& para
     const IpRangeSet common = common_part(parameters.ranges, pool_ranges(pool->addresses));
     if (!common.empty()) return overlap_with_pool(pass, *pool, common, own);
   }
-  return std::nullopt;
+  const auto* held = held_for_another(pass, without(parameters.ranges, own.rendered));
+  return held == nullptr ? std::nullopt : std::optional(overlap_with_held(pass, *held));
 }
 
 std::string some_of(const std::vector<IpAddress>& addresses) {

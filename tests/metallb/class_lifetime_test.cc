@@ -519,5 +519,33 @@ TEST(ClassOverlapTest, ARangeGivenUpWithLiveAddressesIsNotTakenByAnotherClassYet
   EXPECT_THAT(w.addresses("second"), ElementsAre("203.0.113.1-203.0.113.6"));
 }
 
+// Whoever deletes the pool, and whatever is planned first when it is gone: the ledger speaks for what is held.
+TEST(ClassOverlapTest, APoolThatIsDeletedLeavesItsLiveAddressesToNoOtherClass) {
+  for (const bool deleted : {true, false}) {
+    ClassWorld w;
+    w.put_class("z-first", k_29);
+    w.put_address("203.0.113.2", "z-first");
+    w.world.settle_all();
+    if (deleted) {
+      w.world.vanish<api::IPAddressClass>("", "z-first");
+    } else {
+      w.edit_class("z-first", k_other, 2);
+    }
+    w.settle("z-first");
+    w.world.vanish<api::IPAddressPool>("metallb-system", "iad-z-first");
+    w.put_class("a-second", k_29);
+    w.settle("a-second");
+    EXPECT_EQ(w.pool("a-second"), nullptr);
+    EXPECT_EQ(w.condition("a-second", "ParametersValid"), "True Valid");
+    EXPECT_EQ(w.condition("a-second", "BackendReady"), "False PoolOverlap");
+    EXPECT_THAT(w.message("a-second", "BackendReady"), HasSubstr("203.0.113.2 is held for class z-first"));
+    w.world.settle_all();
+    EXPECT_THAT(w.addresses("z-first"), ::testing::Contains("203.0.113.2/32"));
+    w.vanish_address("203.0.113.2");
+    w.world.settle_all();
+    EXPECT_THAT(w.addresses("a-second"), ElementsAre("203.0.113.1-203.0.113.6"));
+  }
+}
+
 }  // namespace
 }  // namespace metallb::testing
