@@ -205,6 +205,7 @@ void expect_nothing_left_of_it(DriverSim& sim) {
 }
 
 constexpr std::string_view k_local = ", externalTrafficPolicy: Local";
+constexpr std::string_view k_dual = ", ipFamilyPolicy: RequireDualStack";
 constexpr std::string_view k_local_v6 =
     ", externalTrafficPolicy: Local, ipFamilyPolicy: SingleStack, ipFamilies: [IPv6]";
 constexpr std::string_view k_local_dual = ", externalTrafficPolicy: Local, ipFamilyPolicy: RequireDualStack";
@@ -351,17 +352,18 @@ TEST(SharedHandoffTrouble, TenantsWhoChangeTheirMindFasterThanMetalLBLeaveNoUnhe
     DriverSim sim({.seed = seed, .metallb_work = milliseconds(20) * (1U << seed % 8)});
     const Cluster cluster(sim);
     Watcher watcher(sim);
-    sim.put_class("public", "203.0.113.0/29");
-    sim.put_claim("web");
+    const bool dual = seed % 3 == 0;
+    sim.put_class("public", "203.0.113.0/29, '2001:db8::/126'");
+    sim.put_claim("web", "public", dual ? "Dual" : "IPv4");
     ASSERT_TRUE(sim.eventually([&] { return sim.phase("web") == "Bound"; }));
-    const std::string ip = sim.ip_of("web");
-    watcher.guard(ip);
+    for (const std::string& ip : ips_of(sim, "web")) watcher.guard(ip);
+    const std::string spec = fmt::format("{}{}", seed % 4 == 0 ? k_local : "", dual ? k_dual : "");
     base::Random random(seed);
     for (int i = 0; i < 60; ++i) {
       // A Service that is made anew has no past that its handoffs would be paced by.
       const std::string name = fmt::format("s{}", i / 6);
       if (i % 6 == 0) {
-        sim.put_service(name, "web", "tenant-a", seed % 4 == 0 ? k_local : "");
+        sim.put_service(name, "web", "tenant-a", spec);
       } else {
         name_claim(sim, name, i % 2 == 0);
       }
