@@ -123,8 +123,10 @@ bool ServicePass::may_share(const api::IPAddress& address) {
 }
 
 // It has been given pin and key, so MetalLB may have it in its books beside the hold and not have shown it yet. Were it
-// to let go now, nobody could tell when the hold may stop sharing.
+// to let go now, nobody could tell when the hold may stop sharing. What has been taken off it while it lets go has been
+// shown.
 bool ServicePass::is_joining() {
+  if (view_.remembers("letting-go") && !view_.remembers("joining")) return false;
   const std::string_view key = handoff_key(service_);
   if (key.empty() || !is_served_by_metallb(context_.options, service_)) return false;
   return std::ranges::any_of(mine_, [&](const auto* address) {
@@ -138,7 +140,7 @@ bool ServicePass::is_joining() {
 // Nothing but its annotation parts it from its addresses, so it can be joined with them again at once.
 bool ServicePass::has_changed_its_mind() {
   if (service_.meta.deleting || mine_.empty() || is_copy(service_) || !gives_up_.empty()) return false;
-  if (!is_served_by_metallb(context_.options, service_)) return false;
+  if (!is_served_by_metallb(context_.options, service_) || !carries_our_keys(service_)) return false;
   return std::ranges::all_of(mine_, [&](const auto* address) {
     const auto* holder = holder_of(view_, *address);
     return holder != nullptr && !holder->meta.deleting && holder->meta.name != claim_name_of(service_);
