@@ -207,6 +207,12 @@ void WatchMachine::back_off(base::MonoTime now, const ApiError& error, std::stri
   wait(delay, next);
 }
 
+// What failed before is over: the next failure is a first one.
+void WatchMachine::worked() {
+  backoff_.reset();
+  expired_ = false;
+}
+
 void WatchMachine::relist(std::string_view reason) { actions_.emplace_back(Count{Counter::relist, reason}); }
 
 void WatchMachine::leave_stream() {
@@ -291,6 +297,7 @@ void WatchMachine::take_changes(base::MonoTime now, std::vector<WatchEvent> even
   events.erase(stop, events.end());
   if (!events.empty()) {
     silent_stalls_ = internal_errors_ = unreadable_ = 0;
+    worked();
     actions_.emplace_back(Apply{std::move(events), version_});
   }
   if (!fatal) return;
@@ -318,6 +325,9 @@ bool WatchMachine::take_bookmark(const WatchEvent& event) {
 bool WatchMachine::version_failed(base::MonoTime now, const ApiError& error, std::string_view doing) {
   if (!error.is_expired() && !error.is_too_large_version()) return false;
   most_recent_ = true;
+  // A server that was restarted knows no version from before: a list mends that, and need not wait as long as one has
+  // waited for the server.
+  if (error.is_expired() && !std::exchange(expired_, true)) backoff_.reset();
   relist(error.is_expired() ? "expired" : "too_large_resource_version");
   back_off(now, error, doing, Next::list);
   return true;
@@ -385,6 +395,7 @@ void WatchMachine::initial_failed(base::MonoTime now, const ApiError& error) {
 
 void WatchMachine::watch_failed(base::MonoTime now, const ApiError& error) {
   const bool lived = std::exchange(is_open_, false) && now - opened_at_ >= k_very_short;
+  if (lived) worked();
   if (is_missing(error)) {
     kind_missing(error, "watch");
   } else if (version_failed(now, error, "watch")) {
@@ -426,6 +437,7 @@ void WatchMachine::ended(base::MonoTime now) {
   if (very_short) {
     back_off(now, local_error("a very short watch: it ended at once and without an event"), "watch", Next::watch);
   } else {
+    worked();
     actions_.emplace_back(Count{Counter::watch_restart, "ended"});
     begin_watch();
   }

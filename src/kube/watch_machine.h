@@ -124,6 +124,7 @@ class WatchMachine {
   void begin_watch();
   void wait(base::Duration delay, Next next);
   void back_off(base::MonoTime now, const ApiError& error, std::string_view doing, Next next);
+  void worked();
   void relist(std::string_view reason);
 
   bool complete(base::MonoTime now, const std::string& version);
@@ -179,6 +180,7 @@ class WatchMachine {
   int silent_stalls_ = 0;
   int internal_errors_ = 0;
   int unreadable_ = 0;
+  bool expired_ = false;  // the server did not have the version, and no watch has worked since
   int refusals_ = 0;  // in a row: of a kind that is not served, or not ours to read
 };
 

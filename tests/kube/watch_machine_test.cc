@@ -256,6 +256,39 @@ TEST(WatchMachine, T20_ExpiryAtTheStartOfAWatch) {
   EXPECT_EQ(h.list_param("resourceVersion"), "-");
 }
 
+// Each restart costs some refused connections and, since a server remembers no version from before, one list.
+TEST(WatchMachine, AServerThatIsRestartedAgainAndAgainIsFollowedWithinSeconds) {
+  Harness h = watching();
+  int version = 10;
+  for (int restart = 0; restart < 8; ++restart) {
+    SCOPED_TRACE(restart);
+    h.pass(20s);
+    h.end(lost());
+    base::Duration refused{};
+    while (refused < 10s) {
+      h.refuse(lost());
+      refused += *h.timer;
+      h.fire();
+    }
+    EXPECT_LT(refused, 45s) << "no longer than a first outage of this length";
+    h.refuse(status(410, "Expired"));
+    EXPECT_LT(*h.timer, 2s);
+    h.fire();
+    version += 10;
+    h.list_page({widget("a", 3)}, version);
+    h.open();
+  }
+  // Without a watch that works in between the pauses grow all the same.
+  base::Duration longest{};
+  for (int i = 0; i < 8; ++i) {
+    h.refuse(status(410, "Expired"));
+    longest = std::max(longest, *h.timer);
+    h.fire();
+    h.list_page({widget("a", 3)}, version);
+  }
+  EXPECT_GT(longest, 20s);
+}
+
 TEST(WatchMachine, T21_ARefusedWatchIsAnErrorOfTheServerAndNoEvent) {
   Harness h = watching();
   h.end();
