@@ -10,8 +10,10 @@
 #include "api/names.h"
 #include "metallb/address_pass.h"
 #include "metallb/association.h"
+#include "metallb/eligibility.h"
 #include "metallb/gap.h"
 #include "metallb/indexes.h"
+#include "metallb/ledger.h"
 #include "metallb/names.h"
 #include "metallb/reasons.h"
 #include "metallb/rendering.h"
@@ -115,6 +117,7 @@ void AddressPass::hand_over() {
     return wait_for_pin();
   }
   if (futile_) return;
+  if (!is_welcome()) return hold();
   // Until its next try it is an address that is held like any other, and nobody waits for it.
   if (!is_release_due() || is_throttled()) return hold();
   // The plan that opens it says that it is open.
@@ -127,6 +130,12 @@ void AddressPass::hand_over() {
   if (trying_ >= context_.options.attach_timeout) plan_.spends.emplace_back(k_retry);
   plan_.spends.emplace_back(k_handoff);
   remove_holds("hold-release");
+}
+
+// Whoever breaks a rule on the way is not released anything for: that is its owner's to mend.
+bool AddressPass::is_welcome() {
+  const auto* claim = holder_of(view_, address_);
+  return claim != nullptr && choose(view_, context_, *service_, *claim).has_value();
 }
 
 bool AddressPass::is_release_due() {

@@ -84,6 +84,7 @@ class AddressPass {
   void empty_terminating();
   // Driver design §6, gap handoff: the workload carries the pin and waits for the hold to go.
   void hand_over();
+  bool is_welcome();
   bool is_release_due();
   void wait_for_pin();
   // `instead`: what happens now, for people.
@@ -107,7 +108,7 @@ class AddressPass {
   std::string leaving_key();
   bool goes_by_gap();
   bool may_stop_sharing();
-  bool is_free_to_lose() const;
+  bool is_free_to_lose();
   void release_holds();
   bool is_joining();
   bool is_joined(const api::Service& hold) const;

@@ -227,7 +227,7 @@ void ServicePass::maintain() {
     // A key of its own lets others join the address, also when it comes later.
     const bool has = has_any(service_, kept_);
     if (!chosen && is_worth_telling(has, chosen.error())) refuse(chosen.error());
-    const bool barred = !chosen && !has && given && is_barred(chosen.error());
+    const bool barred = !chosen && !has && given && (is_all_held() || is_barred(chosen.error()));
     if (lasts("barred", barred, context_.options.attach_timeout)) {
       gives_up_ = chosen.error().note;
       return;
@@ -248,6 +248,14 @@ bool ServicePass::is_barred(const Refusal& refusal) {
   }
   if (refusal.reason == reason::pin_conflict) return !is_pin_ours(service_) && !is_pinned_to_all(service_, kept_);
   return refusal.reason == reason::load_balancer_ip_set || refusal.reason == reason::family_mismatch;
+}
+
+// The holds have what it may keep: it loses nothing if it is rid of that.
+bool ServicePass::is_all_held() {
+  return std::ranges::all_of(kept_, [&](const auto* address) {
+    const base::IpAddress ip = *value_of(*address);
+    return find_holds(view_, context_.options, *address, ip).landed(ip);
+  });
 }
 
 // False if what is missing belongs to another Service, which keeps it.

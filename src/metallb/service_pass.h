@@ -55,6 +55,7 @@ class ServicePass {
   void associate(const api::IPAddress& address);
   void maintain();
   bool is_barred(const Refusal& refusal);
+  bool is_all_held();
   bool complete(const api::IPAddressClaim& claim, const Addresses& chosen);
   void withdraw();
 

@@ -143,5 +143,26 @@ TEST_P(SecretTest, KeysDoNotTellWhatTheyWereMadeOf) {
 
 INSTANTIATE_TEST_SUITE_P(Secrets, SecretTest, ::testing::Values("one", "two", ""));
 
+// It has put a key of its own over ours before MetalLB has got to it: others could join by that, and nothing is released
+// for it. While the hold has the address the Service can only lose its turn.
+TEST_F(SharingTest, WhoBreaksARuleOnTheWayIsReleasedNothingAndLosesItsTurn) {
+  put_bound();
+  put_service("app", "web");
+  settle();
+  ASSERT_NE(key_of(service()), "");
+  annotate("app", m::sharing_key, R"("mine")");
+  settle();
+  settle_after(seconds(29));
+  ASSERT_NE(hold(k_v4), nullptr);
+  EXPECT_EQ(annotation(*hold(k_v4), m::pin), k_v4);
+  EXPECT_THAT(event_reasons(), ::testing::Contains("SharingKeySet"));
+  settle_after(seconds(2));
+  EXPECT_EQ(attached_to(), "");
+  EXPECT_EQ(annotation(*service(), m::pin), "");
+  ASSERT_NE(hold(k_v4), nullptr);
+  settle_after(seconds(31));
+  EXPECT_EQ(key_of(hold(k_v4)), "");
+}
+
 }  // namespace
 }  // namespace metallb::testing
