@@ -22,12 +22,16 @@
 namespace metallb {
 namespace {
 
+namespace json = boost::json;
+
 // After a pin that did not land the handoff is tried again when the time it has been tried for has doubled, within
 // these bounds: each try keeps the others of the class and family waiting.
 constexpr base::Duration k_retry_soonest = std::chrono::minutes(2);
 constexpr base::Duration k_retry_latest = std::chrono::minutes(10);
 constexpr std::string_view k_retry = "retry";
 constexpr std::string_view k_handoff = "handoff";
+// The hold, by its uid, that MetalLB has been asked by whether it is there.
+constexpr std::string_view k_asked = "asked";
 
 base::Duration retry_pace(base::Duration trying) { return std::clamp(trying, k_retry_soonest, k_retry_latest); }
 
@@ -120,6 +124,7 @@ void AddressPass::hand_over() {
   if (!is_welcome()) return hold();
   // Until its next try it is an address that is held like any other, and nobody waits for it.
   if (!is_release_due() || is_throttled()) return hold();
+  if (holds_.landed(ip_) && !is_answered()) return ask();
   // The plan that opens it says that it is open.
   const bool opened = is_gap_opened(view_, address_.className, ip_.family());
   ask_for_gap(trying_ >= context_.options.attach_timeout && !opened);
@@ -129,7 +134,31 @@ void AddressPass::hand_over() {
   if (!opened || is_busy(*service_) || is_busy(*holds_.best)) return;
   if (trying_ >= context_.options.attach_timeout) plan_.spends.emplace_back(k_retry);
   plan_.spends.emplace_back(k_handoff);
+  view_.note(k_asked, "");
   remove_holds("hold-release");
+}
+
+// By what MetalLB writes of itself on whatever it serves. It has looked at the hold since, so it lives and has seen the
+// pin.
+bool AddressPass::is_answered() {
+  const api::Service& best = *holds_.best;
+  return view_.noted(k_asked) == best.meta.uid && !best.meta.annotations.get(api::metallb::allocated_from).empty();
+}
+
+// Without a MetalLB that answers nobody would get what the hold gives up, for as long as that takes.
+void AddressPass::ask() {
+  const base::Duration limit = context_.options.attach_timeout;
+  if (trying_ < limit) plan_.then_look_after(limit - trying_);
+  hold();
+  const api::Service& best = *holds_.best;
+  if (plan_.writes.empty() && !is_busy(best) && view_.noted(k_asked) != best.meta.uid) {
+    view_.note(k_asked, best.meta.uid);
+    json::object annotations{{api::metallb::allocated_from, nullptr}};
+    if (best.meta.annotations.contains(api::metallb::allocated_from))
+      plan_.writes.push_back(kube::patch(
+          services(), best, {{"metadata", json::object{{"annotations", std::move(annotations)}}}}, "hold-ask"));
+  }
+  if (trying_ >= limit) tell_that_it_has_not_landed("it stays held, since MetalLB does not answer", true);
 }
 
 // Whoever breaks a rule on the way is not released anything for: that is its owner's to mend.

@@ -84,6 +84,8 @@ class AddressPass {
   void empty_terminating();
   // Driver design §6, gap handoff: the workload carries the pin and waits for the hold to go.
   void hand_over();
+  bool is_answered();
+  void ask();
   bool is_welcome();
   bool is_release_due();
   void wait_for_pin();

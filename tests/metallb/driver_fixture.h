@@ -66,7 +66,10 @@ class DriverTest : public ::testing::Test {
   std::string provisioning(std::string_view claim = "web");
   std::vector<std::string> event_reasons();
   // All woken keys until nothing is left to do; the number of writes it took.
+  // With a MetalLB that runs, whether or not it gives anybody anything.
   int settle();
+  // MetalLB puts back what it writes on whatever it serves. True if there was such a thing.
+  bool answer();
   // The same after so much time.
   int settle_after(base::Duration d);
   // One pass of the key, its writes not carried out.

@@ -58,7 +58,7 @@ TEST_F(EligibilityTest, AStraightAttachAndAQuickMoveWriteNoCondition) {
   settle();
   assign("tenant-a", "app", {std::string(k_v4)});
   settle();
-  EXPECT_EQ(world.writes, 3);
+  EXPECT_EQ(world.writes, 4);
   put_service("next");
   settle_after(seconds(1));
   world.remove<api::Service>("tenant-a", "app");
@@ -69,7 +69,7 @@ TEST_F(EligibilityTest, AStraightAttachAndAQuickMoveWriteNoCondition) {
   settle_after(seconds(60));
   EXPECT_EQ(attached_to(), "next");
   EXPECT_EQ(refused(), nullptr);
-  EXPECT_EQ(world.writes, 3 + 3 + 3);
+  EXPECT_EQ(world.writes, 4 + 3 + 4);
 }
 
 TEST_F(EligibilityTest, TheOldestIsNamedAndTheNextOneWhenItHasGone) {
@@ -105,7 +105,7 @@ TEST_F(EligibilityTest, WhatIsNoLongerSoGoesWithTheHandoff) {
   settle();
   EXPECT_EQ(refused(), nullptr);
   EXPECT_EQ(attached_to(), "next");
-  EXPECT_EQ(world.writes, 3 + 3);
+  EXPECT_EQ(world.writes, 3 + 4);
 }
 
 TEST_F(EligibilityTest, WhoIsWrongInEverNewWaysGetsItWrittenOnceInAWhile) {

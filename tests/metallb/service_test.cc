@@ -33,8 +33,8 @@ class ServiceTest : public DriverTest {
   }
 };
 
-// 38, step by step: associatedTo, pin, hold. Three writes.
-TEST_F(ServiceTest, AttachingIsThreeWritesInOrder) {
+// 38, step by step: associatedTo, pin, MetalLB is asked whether it is there, hold. Four writes.
+TEST_F(ServiceTest, AttachingIsFourWritesInOrder) {
   put_bound();
   put_service();
   const kube::Key key = service_key("tenant-a", "app");
@@ -53,10 +53,13 @@ TEST_F(ServiceTest, AttachingIsThreeWritesInOrder) {
   EXPECT_EQ(annotation(s, m::service_uid), "uid-app");
   EXPECT_THAT(s.meta.finalizers, ElementsAre(m::attached));
   EXPECT_THAT(event_reasons(), ElementsAre("Associated"));
-  EXPECT_NE(hold(k_v4), nullptr);
+  world.settle_all();
+  ASSERT_NE(hold(k_v4), nullptr) << "nothing is let go of while nobody answers";
+  EXPECT_EQ(annotation(*hold(k_v4), m::allocated_from), "");
+  EXPECT_EQ(world.writes, 3);
   settle();
   EXPECT_EQ(hold(k_v4), nullptr);
-  EXPECT_EQ(world.writes, 3);
+  EXPECT_EQ(world.writes, 4);
   assign("tenant-a", "app", {std::string(k_v4)});
   EXPECT_EQ(settle(), 0);
 }
@@ -76,6 +79,7 @@ TEST_F(ServiceTest, TheHoldGoesOnlyWhenNoUnassignedPlaceholderIsAbout) {
       world.execute(next);
       if (!next.sends_nothing()) world.settle(key);
     }
+    answer();
   }
   EXPECT_EQ(drawn("waiting"), nullptr);
   EXPECT_EQ(hold(k_v4), nullptr);
