@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "kube/api_error.h"
+#include "kube/loop.h"
 #include "kube/types.h"
 
 namespace kube {
@@ -63,6 +64,11 @@ base::Result<void> LeaderOptions::validate() const {
   }
   if (lease_duration <= renew_deadline)
     return base::fail("the lease's duration must be longer than its renew deadline");
+  if (const auto write = LoopOptions().write_timeout; lease_duration <= write) {
+    return base::fail(
+        fmt::format("the lease's duration must be longer than the {} s that a write may take: none would be sent",
+                    std::chrono::duration_cast<seconds>(write).count()));
+  }
   if (lease_duration % seconds(1) != base::Duration::zero()) {
     return base::fail("the lease's duration must be whole seconds");
   }

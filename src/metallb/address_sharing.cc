@@ -114,9 +114,9 @@ void AddressPass::release_holds() {
   if (is_joined(*best)) empty(*best);
 }
 
-// It does not share any more, and if it lost the address by that it would be to the workload that is to have it. Otherwise
-// the key is left until it is known to be alone with it: a write to a hold that MetalLB is about to serve only puts that
-// off. What could send traffic anywhere is not left.
+// It does not share any more, and if it lost the address by that it would be to the workload that is to have it.
+// Otherwise the key is left until it is known to be alone with it: a write to a hold that MetalLB is about to serve
+// only puts that off. What could send traffic anywhere is not left.
 bool AddressPass::is_free_to_lose() {
   if (sharing_) return false;
   return handing_over_ ? is_welcome() : !holds_.landed(ip_) && holds_.best->has_selector;

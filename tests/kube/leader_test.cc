@@ -121,6 +121,11 @@ TEST(Leader, OptionsAreValidated) {
   bad = good;
   bad.lease_duration = 15500ms;
   EXPECT_FALSE(bad.validate());
+  bad = good;
+  bad.lease_duration = std::chrono::seconds(5);
+  bad.renew_deadline = std::chrono::seconds(3);
+  bad.retry_period = std::chrono::seconds(1);
+  ASSERT_FALSE(bad.validate()) << "a leader that never writes";
 }
 
 TEST(Leader, IdentitiesDiffer) {
