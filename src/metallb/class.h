@@ -33,8 +33,8 @@ struct ClassSettings {
 
 // IPAddress "ledger": address objects by the class they name, in whatever phase, until they are gone, as long as their
 // text is an address. Two buckets for each class and family, both in the order of addresses: all of them, and those
-// that carry our teardown finalizer, which are served by us whatever becomes of the class. One more for each family: the
-// latter of all classes.
+// that carry our teardown finalizer, which are served by us whatever becomes of the class. One more for each family:
+// the latter of all classes.
 inline constexpr std::string_view k_ledger_index = "ledger";
 kube::IndexSpec ledger_index();
 std::string ledger_bucket(std::string_view class_name, base::Family family);

@@ -143,8 +143,8 @@ TEST_P(SecretTest, KeysDoNotTellWhatTheyWereMadeOf) {
 
 INSTANTIATE_TEST_SUITE_P(Secrets, SecretTest, ::testing::Values("one", "two", ""));
 
-// It has put a key of its own over ours before MetalLB has got to it: others could join by that, and nothing is released
-// for it. While the hold has the address the Service can only lose its turn.
+// It has put a key of its own over ours before MetalLB has got to it: others could join by that, and nothing is
+// released for it. While the hold has the address the Service can only lose its turn.
 TEST_F(SharingTest, WhoBreaksARuleOnTheWayIsReleasedNothingAndLosesItsTurn) {
   put_bound();
   put_service("app", "web");
