@@ -181,7 +181,7 @@ class WatchMachine {
   int internal_errors_ = 0;
   int unreadable_ = 0;
   bool expired_ = false;  // the server did not have the version, and no watch has worked since
-  int refusals_ = 0;  // in a row: of a kind that is not served, or not ours to read
+  int refusals_ = 0;      // in a row: of a kind that is not served, or not ours to read
 };
 
 }  // namespace kube
