@@ -71,6 +71,7 @@ kube::Plan AddressPass::live() {
   waited_ = view_.since("hold-waits", !is_secured());
   unlanded_ = view_.since("unlanded", holds_.best != nullptr && !holds_.landed(ip_) &&
                                           (is_shown_by_nobody() || (sharing_ && handoff_key(*holds_.best) == key_)));
+  if (!handing_over_ || sharing_) forget_question();
   if (handing_over_ && !sharing_) {
     hand_over();
   } else if (announcing_ && !handing_over_) {

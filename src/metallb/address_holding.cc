@@ -134,7 +134,7 @@ void AddressPass::hand_over() {
   if (!opened || is_busy(*service_) || is_busy(*holds_.best)) return;
   if (trying_ >= context_.options.attach_timeout) plan_.spends.emplace_back(k_retry);
   plan_.spends.emplace_back(k_handoff);
-  view_.note(k_asked, "");
+  forget_question();
   remove_holds("hold-release");
 }
 
@@ -142,8 +142,11 @@ void AddressPass::hand_over() {
 // pin.
 bool AddressPass::is_answered() {
   const api::Service& best = *holds_.best;
+  if (view_.failures() > 0) forget_question();  // it may not have been put
   return view_.noted(k_asked) == best.meta.uid && !best.meta.annotations.get(api::metallb::allocated_from).empty();
 }
+
+void AddressPass::forget_question() { view_.note(k_asked, ""); }
 
 // Without a MetalLB that answers nobody would get what the hold gives up, for as long as that takes.
 void AddressPass::ask() {

@@ -86,6 +86,7 @@ class AddressPass {
   void hand_over();
   bool is_answered();
   void ask();
+  void forget_question();
   bool is_welcome();
   bool is_release_due();
   void wait_for_pin();
