@@ -333,6 +333,17 @@ TEST_F(HandoffTest, AStrayAssociationIsClearedAndCostsTheServiceNothing) {
 
 // --- every destructive write is for the version that was judged ---
 
+// What MetalLB is asked by has not been written: that it is there says nothing.
+TEST_F(HandoffTest, AQuestionThatWasNotPutHasNoAnswer) {
+  put_bound();
+  put_service();
+  world.settle(service_key("tenant-a", "app"));
+  const kube::Key key = address_key(name_of(k_v4));
+  ASSERT_THAT(steps(plan(key)), ElementsAre("hold-ask"));
+  world.memory(key).failures = 1;
+  EXPECT_THAT(steps(plan(key)), ElementsAre("hold-ask"));
+}
+
 class ExactTest : public HandoffTest {
  protected:
   // All writes until everything is settled.

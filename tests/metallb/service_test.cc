@@ -64,18 +64,6 @@ TEST_F(ServiceTest, AttachingIsFourWritesInOrder) {
   EXPECT_EQ(settle(), 0);
 }
 
-// What MetalLB is asked by has not been written: that it is there says nothing.
-TEST_F(ServiceTest, AQuestionThatWasNotPutHasNoAnswer) {
-  put_bound();
-  put_service();
-  world.settle(service_key("tenant-a", "app"));
-  const kube::Key key = address_key(name_of(k_v4));
-  ASSERT_THAT(steps(plan(key)), ElementsAre("hold-ask"));
-  world.memory(key).failures = 1;
-  EXPECT_THAT(steps(plan(key)), ElementsAre("hold-ask"));
-  world.memory(key).failures = 0;
-}
-
 TEST_F(ServiceTest, TheHoldGoesOnlyWhenNoUnassignedPlaceholderIsAbout) {
   put_bound();
   put_claim("waiting");
