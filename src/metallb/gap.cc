@@ -30,6 +30,8 @@ Gap gap_of_going(kube::View& view, kube::Plan& plan, const api::Service& placeho
 
 bool is_refused(const kube::View& view) {
   const int code = view.refusal_code();
+  // No ClusterIP is left: an error of the server's own by its code, and one that does not pass by itself.
+  if (view.failures() > 0 && code == 500 && view.refusal().contains("range is full")) return true;
   return view.failures() > 0 && code >= 400 && code < 500 && code != 409 && code != 429;
 }
 

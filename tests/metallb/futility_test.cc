@@ -17,7 +17,8 @@ using ::testing::Not;
 class FutilityTest : public SharingTest {
  protected:
   // As the loop leaves it after a plan that failed; code 0: no answer.
-  void fail(const kube::Key& key, int failures, int code) {
+  void fail(const kube::Key& key, int failures, int code, std::string words = {}) {
+    world.memory(key).refusal = std::move(words);
     world.memory(key).failures = failures;
     world.memory(key).refusal_code = code;
   }
@@ -126,12 +127,20 @@ TEST_F(FutilityTest, AKeyThatGetsNoAnswerIsNotWaitedForForEverEither) {
   EXPECT_THAT(pass_service(), ElementsAre("detach-release"));
 }
 
-TEST_F(FutilityTest, AHoldThatIsRefusedIsWaitedForUntilTheTimeout) {
+// By code, or by words.
+class RefusalTest : public FutilityTest, public ::testing::WithParamInterface<std::pair<int, const char*>> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Futility, RefusalTest,
+    ::testing::Values(std::pair(403, ""),
+                      std::pair(500, "Internal error occurred: failed to allocate a serviceIP: range is full")));
+
+TEST_P(RefusalTest, AHoldThatIsRefusedIsWaitedForUntilTheTimeout) {
   put_leaving();
   EXPECT_THAT(pass_service(), ElementsAre("detach-share"));
   EXPECT_THAT(pass_service(), IsEmpty());
   EXPECT_THAT(steps(plan(k_address)), ElementsAre("hold-create"));
-  fail(k_address, 3, 403);
+  fail(k_address, 3, GetParam().first, GetParam().second);
   plan(k_address);
   world.advance(k_futile_after);
   plan(k_address);
