@@ -268,9 +268,9 @@ std::string ServicePass::why_parted() {
   if (!mine_.empty() && std::ranges::all_of(mine_, is_of_another)) return "it names another IPAddressClaim";
   if (claim == nullptr) return fmt::format("IPAddressClaim {} is gone", name);
   if (claim->meta.deleting) return fmt::format("IPAddressClaim {} is being deleted", name);
-  if (std::ranges::any_of(mine_, [&](const auto* address) { return holder_of(view_, *address) == claim; })) {
-    return "its cluster IPs are not of the same families any more";
-  }
+  const auto is_still = [&](const auto* address) { return holder_of(view_, *address) == claim; };
+  if (std::ranges::all_of(mine_, is_still)) return "its cluster IPs are not of the same families any more";
+  if (std::ranges::any_of(mine_, is_still)) return fmt::format("IPAddressClaim {} has lost an address", name);
   return fmt::format("IPAddressClaim {} has it no more", name);
 }
 

@@ -269,6 +269,18 @@ TEST_F(HandoffTest, AnExhaustedClassIsTouchedSeldomAndNotAtOnceWhenItNoLongerIs)
   EXPECT_EQ(annotation(*drawn("other"), m::touched), "4");
 }
 
+TEST_F(HandoffTest, WhoLosesOneHalfToAnAdministratorIsToldThatTheClaimHasLostIt) {
+  put_dual();
+  put_service("app", "web", R"("clusterIPs":["10.96.0.9","fd00::9"],"ipFamilies":["IPv4","IPv6"])");
+  settle();
+  assign("tenant-a", "app", {std::string(k_v4), std::string(k_v6)});
+  settle();
+  world.change<api::IPAddress>("", name_of(k_v6), R"({"spec":{"claimRef":null}})");
+  settle();
+  ASSERT_THAT(event_reasons(), Contains("Dissociated"));
+  EXPECT_THAT(about("app").back().note, HasSubstr("IPAddressClaim web has lost an address"));
+}
+
 // --- one claim serves one workload ---
 
 TEST_F(HandoffTest, TheOtherHalfOfAnAssociatedClaimIsRefusedLoudly) {
