@@ -30,8 +30,10 @@ constexpr base::Duration k_retry_soonest = std::chrono::minutes(2);
 constexpr base::Duration k_retry_latest = std::chrono::minutes(10);
 constexpr std::string_view k_retry = "retry";
 constexpr std::string_view k_handoff = "handoff";
-// The hold, by its uid, that MetalLB has been asked by whether it is there.
+// The hold, by uid and version, that MetalLB has been asked by whether it is there.
 constexpr std::string_view k_asked = "asked";
+
+std::string question(const api::Service& hold) { return hold.meta.uid + "/" + hold.meta.resourceVersion; }
 
 base::Duration retry_pace(base::Duration trying) { return std::clamp(trying, k_retry_soonest, k_retry_latest); }
 
@@ -138,12 +140,14 @@ void AddressPass::hand_over() {
   remove_holds("hold-release");
 }
 
-// By what MetalLB writes of itself on whatever it serves. It has looked at the hold since, so it lives and has seen the
-// pin.
+// By what MetalLB writes of itself on whatever it serves: the hold is another version since, and has it. So MetalLB has
+// looked at it, lives, and has seen the pin.
 bool AddressPass::is_answered() {
   const api::Service& best = *holds_.best;
   if (view_.failures() > 0) forget_question();  // it may not have been put
-  return view_.noted(k_asked) == best.meta.uid && !best.meta.annotations.get(api::metallb::allocated_from).empty();
+  const std::string_view asked = view_.noted(k_asked);
+  return asked.starts_with(best.meta.uid + "/") && asked != question(best) &&
+         !best.meta.annotations.get(api::metallb::allocated_from).empty();
 }
 
 void AddressPass::forget_question() { view_.note(k_asked, ""); }
@@ -154,8 +158,8 @@ void AddressPass::ask() {
   if (trying_ < limit) plan_.then_look_after(limit - trying_);
   hold();
   const api::Service& best = *holds_.best;
-  if (plan_.writes.empty() && !is_busy(best) && view_.noted(k_asked) != best.meta.uid) {
-    view_.note(k_asked, best.meta.uid);
+  if (plan_.writes.empty() && !is_busy(best)) {
+    view_.note(k_asked, question(best));
     json::object annotations{{api::metallb::allocated_from, nullptr}};
     if (best.meta.annotations.contains(api::metallb::allocated_from))
       plan_.writes.push_back(kube::patch(
