@@ -352,6 +352,7 @@ TEST_F(HandoffTest, AQuestionThatWasNotPutHasNoAnswer) {
   world.settle(service_key("tenant-a", "app"));
   const kube::Key key = address_key(name_of(k_v4));
   ASSERT_THAT(steps(plan(key)), ElementsAre("hold-ask"));
+  ASSERT_THAT(steps(plan(key)), ElementsAre("hold-ask")) << "planned, and not sent";
   world.memory(key).failures = 1;
   EXPECT_THAT(steps(plan(key)), ElementsAre("hold-ask"));
 }
